@@ -177,7 +177,8 @@ class Calls:
         values = [self.expressions.value(item, scope, state) for item in arguments]
         field = function.field("field")
         name = _plain(field.text) if field is not None else ""
-        self.walk.checks.method(name, function, arguments, values, scope)
+        is_known = name != "view" or isinstance(owner, Tensors)
+        self.walk.checks.method(name, function, arguments if is_known else (), values, scope)
         if name == "get_ref":
             self._output(owner, values, function, node)
         if isinstance(owner, Outside):

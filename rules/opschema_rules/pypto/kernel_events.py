@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.preprocessor import read_directives
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_facts import EventFault
@@ -20,7 +21,7 @@ _MARK = re.compile(r"[{}]|\b(?:set|wait)_flag\(|\bcase\b|\bdefault\s*:|^[ \t]*#[
 _NEAR = 1_000
 """Most characters between a statement and the one before it."""
 
-_UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b")
+_UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b|\basm\b")
 
 
 class _Call:
@@ -48,9 +49,12 @@ def event_faults(text: str) -> tuple[EventFault, ...]:
     words = len(_WORD.findall(only_code(text)))
     if len(calls) != words or not all(call.key for call in calls) or _UNCLEAR.search(text) or includes_others(text):
         return ()
-    is_conditional = _is_conditional(text)
+    is_conditional, conditions = _is_conditional(text), read_directives(text).conditions
     found = []
-    for key, own in _by_key(calls).items():
+    for key, every in _by_key(calls).items():
+        own = [call for call in every if not conditions(call.span.start)] if is_conditional else every
+        if {call.waits for call in own} != {call.waits for call in every}:
+            continue
         waits, sets = [call for call in own if call.waits], [call for call in own if not call.waits]
         blocks = {call.block for call in own}
         in_one = len(blocks) == 1 and -1 not in blocks and not is_conditional

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import ArgumentUse, OperandFault
+from opschema_rules.pypto.kernel_operands import always_compiled
 
 _GLOBAL = re.compile(r"GlobalTensor<")
 _MOVES = {"TLOAD": re.compile(r"TLOAD\((\w+), (\w+)\)"), "TSTORE": re.compile(r"TSTORE\((\w+), (\w+)\)")}
@@ -24,7 +26,9 @@ _FEW = 8
 def generated_faults(text: str) -> tuple[OperandFault, ...]:
     """The loads and stores of a generated file whose operands are exchanged: loads into a ``GlobalTensor``, or stores from one."""
     tensors = {_assigned(text, match.start()) for match in _GLOBAL.finditer(text)} - {""}
-    return tuple(_exchanged(text, tensors)) if tensors else ()
+    found = list(_exchanged(text, tensors)) if tensors else []
+    code = only_code(text) if found else ""
+    return tuple(always_compiled(text, (item for item in found if code[item.span.start] == "T")))
 
 
 def _exchanged(text: str, tensors: set[str]) -> Iterator[OperandFault]:
@@ -62,6 +66,8 @@ def _is_only_global(text: str, name: str) -> bool:
         value = _VALUE.match(text, at + len(begin))
         if not is_inside and value is not None and value[1] != "GlobalTensor":
             return False
+    if re.search(rf"\b{name}(?:=(?!=)|\s*:(?!:))|,\s*{name}\s*[;={{]", text) is not None:
+        return False
     others = re.search(rf"[\w>*&]\s+[*&]*{name}\s*(?:[,;({{\[]|\))", text)
     return others is None or others[0].startswith("return")
 

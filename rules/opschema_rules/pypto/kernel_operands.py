@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from opschema_cli.source.cpp_text import only_code, without_comments
+from opschema_cli.source.preprocessor import read_directives
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import OperandFault
 
@@ -28,6 +29,11 @@ _ELEMENTS = frozenset(
     {"float", "half", "bfloat16_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
 """Types that stand for nothing else in a kernel."""
+
+_DECLARES = re.compile(r"__gm__ (?:const )?\w+\s*\*\s*\w+\Z")
+_BRACE = re.compile(r"[{}]")
+_NEAR = 100
+"""Most characters before a name in its declaration."""
 
 _DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*(?:[,)=\[]|:(?!:)))|>[\s&*]*([A-Za-z_]\w*)")
 """A name that is declared in another way: as a parameter, with a value, in the head of a loop, or with a template's type."""
@@ -51,7 +57,17 @@ def operand_faults(text: str) -> tuple[OperandFault, ...]:
     if not is_mixed and not _is_suspect(without_comments(text)):
         return ()
     code = only_code(text, directives=False)
-    return (*_faults(code, only_code(text)), *(_elements(code) if is_mixed else ()))
+    found = (*_faults(code, only_code(text)), *(_elements(code) if is_mixed else ()))
+    return tuple(always_compiled(text, found))
+
+
+def always_compiled(text: str, faults: Iterable[OperandFault]) -> Iterator[OperandFault]:
+    """The faults outside of conditions of the preprocessor but those for a core."""
+    known = list(faults)
+    conditions = read_directives(text).conditions if known else None
+    for item in known:
+        if conditions is not None and all("__DAV_" in str(condition) for condition in conditions(item.span.start)):
+            yield item
 
 
 def _is_mixed(text: str) -> bool:
@@ -75,16 +91,40 @@ def _elements_of(text: str) -> tuple[dict[str, str], dict[str, str]]:
 
 def _elements(code: str) -> Iterator[OperandFault]:
     """The tensors of the global memory that are made of a pointer to elements of another type: these do not compile."""
-    tensors, pointers = _elements_of(code)
+    (tensors, pointers), left = _elements_of(code), _FEW
     for match in _OVER.finditer(code):
         of, name, pointer = match.groups()
         want, have = tensors.get(of), pointers.get(pointer)
-        if want is not None and have is not None and want != have:
+        if want is None or have is None or want == have or not left:
+            continue
+        left -= 1
+        if _is_declared(code, pointer, match.start(3)):
             yield OperandFault(
                 "element",
                 f"`{name}` has elements `{want}`, and `{pointer}` is a pointer to `{have}`",
                 Span(*match.span(3)),
             )
+
+
+def _is_declared(code: str, name: str, at: int) -> bool:
+    """Whether a pointer at a place is one that the same function declares, and no other variable of the file has its name."""
+    declared: re.Match[str] | None = None
+    for match in re.finditer(rf"(?:\w\s+|[*&>]\s*){name}\b(?!\s*\()", code):
+        before = code[max(0, match.start() - _NEAR) : match.end()]
+        own = _DECLARES.search(before)
+        if own is None and not before.endswith(f"return {name}"):
+            return False
+        declared = match if match.end() <= at and own is not None else declared
+    if declared is None:
+        return False
+    between = code[declared.end() : at]
+    is_parameter = between.partition("{")[0].count(")") > between.partition("{")[0].count("(")
+    depth, lowest = 0, 1 if is_parameter else 0
+    for brace in _BRACE.findall(between):
+        depth += 1 if brace == "{" else -1
+        if depth < lowest:
+            return False
+    return depth >= lowest
 
 
 def _types(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

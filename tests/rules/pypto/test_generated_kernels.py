@@ -93,3 +93,17 @@ def test_many_wrong_calls_take_linear_time() -> None:
         return time.process_time() - started
 
     assert min(seconds(8_000) for _ in range(3)) < 8 * min(seconds(2_000) for _ in range(3)) + 0.05
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "/* first; TLOAD(v30, v25); */\n",
+        "#if 0\nuse();\nTLOAD(v30, v25);\n#endif\n",
+        "void f() { Tiles v1, v30; TLOAD(v30, v25); }\n",
+        "void f() { auto v30=Tile<float>(v1); TLOAD(v30, v25); }\n",
+        "void f() { for (auto v30 : tiles) { use(); TLOAD(v30, v25); } }\n",
+    ],
+)
+def test_other_variables_and_code_that_is_left_out(before: str) -> None:
+    assert found((BODY, before + BODY)) == []

@@ -89,3 +89,8 @@ def test_many_calls_take_linear_time() -> None:
 
     seconds(100)
     assert min(seconds(8_000) for _ in range(3)) < 16 * max(seconds(1_000), 0.01)
+
+
+@pytest.mark.parametrize("body", [f"#if 0\n{WAIT}\n#endif", f"#ifdef SYNCED\n{WAIT}\n#endif", f'{WAIT}\nasm("set");'])
+def test_calls_that_may_be_left_out_and_assembler(body: str) -> None:
+    assert found(body) == []

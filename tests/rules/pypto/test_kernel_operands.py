@@ -107,3 +107,26 @@ def test_texts_that_are_hard_to_search(text: str) -> None:
     began = time.process_time()
     assert len(operand_faults(f"{HEAD}void f() {{ Global g(x); Local t; TLOAD(g, t); }}\n{text}")) == 1
     assert time.process_time() - began < 2
+
+
+DECLARES_HALF = "void other(__gm__ half *memory) { use(memory); }\n"
+USES = "Global over(memory);\nTLOAD(tile, over);\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        (DECLARES_HALF, f"auto memory = source(args[0]);\n{USES}"),
+        (DECLARES_HALF, f"auto *memory = source(args[0]);\n{USES}"),
+        (DECLARES_HALF, f"Pointer memory = source(args[0]);\n{USES}"),
+        (DECLARES_HALF, f"float __gm__ *memory = source(args[0]);\n{USES}"),
+        (DECLARES_HALF, f"__gm__ float const *memory = source(args[0]);\n{USES}"),
+        (DECLARES_HALF, f"__gm__ float *__restrict__ memory = source(args[0]);\n{USES}"),
+        (DECLARES_HALF, USES),
+        ("struct Other { __gm__ half *memory; };\n", USES),
+        ("", f"#if 0\n__gm__ half *memory = source(args[0]);\n{USES}#endif\n"),
+        ("", "#ifdef OLD\nTLOAD(from, tile);\n#endif\n"),
+    ],
+)
+def test_pointers_that_are_not_known_and_code_that_may_be_left_out(before: str, body: str) -> None:
+    assert found(NAMES + RIGHT + body, before) == []

@@ -25,6 +25,7 @@ TaskOutputTensors rt_submit_aiv_task(int32_t kernel, const CoreTaskArgs &args);
 void get_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t indices[]);
 """,
 }
+T0 = "orch_args.tensor(0).ref()"
 P = "CoreTaskArgs p;\np.add_input(orch_args.tensor(0).ref());\n"
 RUN = "rt_submit_aiv_task(0, p);\n"
 MADE = "TensorCreateInfo made(shapes, 1, DataType::FLOAT32);\n"
@@ -168,7 +169,7 @@ def test_a_member_that_one_of_several_runtimes_has() -> None:
             "the task of `p` is submitted already, and nothing submits it again",
         ),
         (
-            f"uint32_t sizes[2] = {{1, 2}};\nuint32_t starts[1] = {{0}};\n{P}p.add_input(x.view(sizes, starts));\n{RUN}",
+            f"uint32_t sizes[2] = {{1, 2}};\nuint32_t starts[1] = {{0}};\n{P}p.add_input({T0}.view(sizes, starts));\n{RUN}",
             "starts",
             "`starts` has 1 element, and the shapes 2: `view()` reads as many of both",
         ),
@@ -221,8 +222,8 @@ def test_a_call_that_cannot_be_right(body: str, place: str, message: str) -> Non
         f"{P}while (more()) {{ {RUN} p.reset(); p.add_scalar(1); }}",
         f"{P}while (more()) {{ {RUN} p.add_scalar(1); }}",
         f"while (more()) {{ {P}while (more()) {{ {RUN}p.add_scalar(1); }} }}",
-        f"uint32_t sizes[2] = {{1, 2}};\nuint32_t starts[2] = {{0}};\n{P}p.add_input(x.view(sizes, starts));\n{RUN}",
-        f"uint32_t starts[1] = {{0}};\n{P}p.add_input(x.view(sizes, starts));\n{RUN}",
+        f"uint32_t sizes[2] = {{1, 2}};\nuint32_t starts[2] = {{0}};\n{P}p.add_input({T0}.view(sizes, starts));\n{RUN}",
+        f"uint32_t starts[1] = {{0}};\n{P}p.add_input({T0}.view(sizes, starts));\n{RUN}",
         f"uint32_t sizes[2] = {{1, 2}};\n{P}p.add_input(x.view(sizes, &start));\n{RUN}",
         f"{P}p.set_task_timing_slot(99);\n{RUN}",
         f"{P}p.add_inout(x);\n{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}",
@@ -270,3 +271,8 @@ def test_functions_of_graphs() -> None:
     exported = 'extern "C" {\n' + graph + "}\n"
     assert found(body, exported, codes=("PTO130",)) == [("add_inputs", message)]
     assert found(body, exported.replace("add_inputs", "add_input"), codes=("PTO130",)) == []
+
+
+def test_a_view_of_another_class() -> None:
+    grid = "uint32_t sizes[2] = {1, 2};\nuint32_t starts[1] = {0};\nGrid grid;\nuse(grid.view(sizes, starts));\n"
+    assert found(grid) == []
