@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.containers import constant
 from opschema_cli.evaluation.evaluator import Evaluator
@@ -18,7 +21,7 @@ from opschema_cli.evaluation.origins import origin, origins
 from opschema_cli.evaluation.values import BoundArgument, Frame, Func
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.python import Constant, Expr
+from opschema_cli.source.python import Constant, Expr, PythonFile
 from opschema_rules.pypto.model import Contract, Kernel, OrchestrationPart, Program, Signature
 from opschema_rules.pypto.records import Record
 from opschema_rules.pypto.signature_reading import Signatures
@@ -27,6 +30,7 @@ from opschema_rules.pypto.source_paths import path_of
 BUILDS = "ChipCallable.build("
 """The text that files with such programs have."""
 
+_OWNER = "ChipCallable"
 _CHIP, _CORE = "ChipCallable.build", "CoreCallable.build"
 _COMPILES = {"compile_orchestration": ("runtime_name", "source_path"), "compile_incore": ("source_path", "core_type")}
 """The methods of ``KernelCompiler`` with the names of their first parameters."""
@@ -44,7 +48,7 @@ _MOST = 60
 """Most expressions that are followed to find what one argument is."""
 
 
-class BuiltPrograms(msgspec.Struct, frozen=True):
+class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
     """Reads such programs of one tree."""
 
     project: Project
@@ -55,6 +59,10 @@ class BuiltPrograms(msgspec.Struct, frozen=True):
 
     def of(self, body: Body) -> Iterator[Program]:
         """The programs that a body builds, one for each call of its function where these differ in what they pass."""
+        own = body.file.body
+        functions, classes = {item.name for item in own.functions}, {item.name for item in own.classes}
+        if _OWNER in functions | classes | {item.target for item in own.assigns}:
+            return
         for call in body.scope.calls:
             if _is_call_of(call, _CHIP) and _passes(call, "children", "binary", "func_name"):
                 for frame in self._frames(body):
@@ -67,11 +75,25 @@ class BuiltPrograms(msgspec.Struct, frozen=True):
         if body.function is None or not body.params or body.parent is None or body.parent.function is not None:
             return [assumed]
         name, function, found = body.function.name, Func(body, frames.assumed(body.parent)), list[Frame | None]()
-        for other in self.bodies.of(body.file):
-            for call in (item for item in other.scope.calls if item.callee == name and len(found) < _MOST_CALLS):
-                around = self._frames(other, depth - 1) if depth else [frames.assumed(other)]
-                found += [frames.entered(function, arguments_of(self.evaluator, frame, call)) for frame in around]
+        for other, call in self._calls(body.file).get(name, []):
+            if len(found) >= _MOST_CALLS:
+                break
+            around = self._frames(other, depth - 1) if depth else [frames.assumed(other)]
+            found += [frames.entered(function, arguments_of(self.evaluator, frame, call)) for frame in around]
         return [frame for frame in found if frame is not None] or [assumed]
+
+    def _calls(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
+        """The calls of a file by the names that they call."""
+        if file.path not in self._known_calls:
+            calls = self._known_calls.setdefault(file.path, {})
+            for body in self.bodies.of(file):
+                for call in body.scope.calls:
+                    calls.setdefault(call.callee, []).append((body, call))
+        return self._known_calls[file.path]
+
+    @cached_property
+    def _known_calls(self) -> dict[str, dict[str, list[tuple[Body, Expr]]]]:
+        return {}
 
     def _program(self, frame: Frame, call: Expr) -> Program:
         file = frame.body.file
@@ -148,17 +170,24 @@ class BuiltPrograms(msgspec.Struct, frozen=True):
         expr = _argument(call, "signature")
         if expr.kind in ("list", "tuple"):
             return self.signatures.of_record(frame.body, Record(call, {"signature": (call, expr)}))
+        if expr.kind == "name" and not _is_only_read(frame.body, expr.text):
+            return Signature(expr, None, "it may be changed")
         return self.signatures.computed(expr, BoundArgument(frame, expr)) if expr is not call else None
 
     # -- what names stand for ------------------------------------------------------------------------------------------
 
     def _children(self, program: Program, frame: Frame, expr: Expr) -> Iterator[BoundArgument | None]:
         """The elements of the list of kernels; None for those that are not known, or may be added."""
-        listed = origin(self.evaluator, frame, expr)
+        listed, named = origin(self.evaluator, frame, expr), expr
+        while named.callee in ("list", "tuple") and len(named.items) == 2:
+            named = named.items[1]
         while listed.expr is not None and listed.expr.callee in ("list", "tuple") and len(listed.expr.items) == 2:
             listed = origin(self.evaluator, listed.frame, listed.expr.items[1])
         known = listed.expr is not None and listed.expr.kind in ("list", "tuple")
-        if not known or (expr.kind == "name" and _is_changed(program.file.source.text, expr.text)):
+        is_kept = named.kind != "name" or _is_only_read(frame.body, named.text)
+        is_changed = named.kind == "name" and _is_changed(program.file.source.text, named.text)
+        is_list = listed.expr is not None and listed.expr.kind == "list"
+        if not known or is_changed or (is_list and not (is_kept and _is_kept(listed))):
             yield None
         for item in listed.expr.items if listed.expr is not None and known else ():
             found = origin(self.evaluator, listed.frame, item)
@@ -253,6 +282,32 @@ def _text(evaluator: Evaluator, argument: BoundArgument) -> str | None:
 def _folded(expr: Expr, value: Constant) -> Expr:
     """A constant at the place of the expression that it is the value of."""
     return Expr("const", expr.start, expr.end, value=value)
+
+
+def _is_kept(listed: BoundArgument) -> bool:
+    """Whether the list that an expression makes has no name under which it may be changed."""
+    body, expr = listed.frame.body, listed.expr
+    assigned = [
+        item for item in body.scope.assigns if item.value is not None and expr is not None and item.value == expr
+    ]
+    return all(_is_only_read(body, item.target) for item in assigned)
+
+
+def _is_only_read(body: Body, name: str) -> bool:
+    """Whether a body uses a variable once, besides where only its length or its elements are taken."""
+    return _uses(body)[name] <= 1
+
+
+@cached_on_argument
+def _uses(body: Body) -> Counter[str]:
+    """The number of uses of each variable in a body, by which it may be changed or get another name."""
+    text = body.file.source.text
+    uses = (use for scope in body.scope.walk() for use in scope.uses)
+    return Counter(
+        use.name.partition(".")[0]
+        for use in uses
+        if not text[max(0, use.start - 4) : use.start].endswith(("len(", " in "))
+    )
 
 
 def _is_changed(text: str, name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from opschema_cli.testing import lint_files
@@ -122,3 +124,44 @@ def test_many_names_for_one_binary() -> None:
     chain = "".join(f"    k{n} = k{n - 1} if platform else extract_text_section(k{n - 1})\n" for n in range(1, 400))
     code = PLAIN.replace("    core = ", f"    k0 = kernel\n{chain}    core = ").replace("binary=kernel", "binary=k399")
     assert found(HEAD + code) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "kernels = [(0, core)]\n    register(kernels)",
+        "kernels = [(0, core)]\n    also = kernels\n    also.append((3, core))",
+        "kernels = [(0, core)]\n    kernels.insert(0, (3, core))",
+    ],
+)
+@pytest.mark.parametrize("passed", ["kernels", "list(kernels)"])
+def test_a_list_of_kernels_that_may_be_changed(lines: str, passed: str) -> None:
+    code = PLAIN.replace("[(0, core)]", passed).replace(
+        "    return ChipCallable", f"    {lines}\n    return ChipCallable"
+    )
+    assert found(HEAD + code, ORCHESTRATION.replace("(0, p)", "(3, p)"), "PTO108") == []
+    kept = code.replace(lines, "kernels = [(0, core)]")
+    assert len(found(HEAD + kept, ORCHESTRATION.replace("(0, p)", "(3, p)"), "PTO108")) == 1
+
+
+def test_a_signature_that_may_be_changed() -> None:
+    for fill in ("fill(sig)", "sig.append(D.OUT)"):
+        code = PLAIN.replace("signature=[D.IN, D.OUT]", "signature=sig")
+        code = code.replace("    core = ", f"    sig = [D.IN]\n    {fill}\n    core = ")
+        assert [found(HEAD + code, select=rule) for rule in ("PTO101", "PTO102", "PTO114")] == [[], [], []]
+
+
+def test_another_class_and_an_error_that_is_expected() -> None:
+    assert found(f"{HEAD}{PLAIN}\n\nclass ChipCallable:\n    build = staticmethod(dict)\n") == []
+    expects = "\ndef test():\n    try:\n        run(build('a5'))\n    except RuntimeError:\n        return\n    assert False\n"
+    assert found(f"{HEAD}{PLAIN}{expects}") == []
+
+
+def test_many_functions_that_build_programs_take_linear_time() -> None:
+    def seconds(count: int) -> float:
+        code = "".join(PLAIN.replace("def build(", f"def build{at}(") for at in range(count))
+        started = time.process_time()
+        found(HEAD + code)
+        return time.process_time() - started
+
+    assert min(seconds(400) for _ in range(2)) < 8 * min(seconds(100) for _ in range(2)) + 0.1
