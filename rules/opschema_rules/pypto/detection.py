@@ -26,9 +26,7 @@ _HARNESS = re.compile(rb"\bpypto\b|^[ \t]*(?:from|import)[ \t]+golden\b", re.MUL
 
 
 _BUILDS = (b"ChipCallable.build(", b"CoreCallable.build(", b"compile_orchestration", b".cpp")
-_EXPECTS_ERROR = re.compile(
-    rb"\b(?:raises|assertRaises\w*)\s*\(|\bxfail\b|\bexcept\s+\(?RuntimeError\b"
-)
+_EXPECTS_ERROR = re.compile(rb"\b(?:raises|assertRaises\w*)\s*\(|\bxfail\b|\bexcept\s+\(?RuntimeError\b")
 """Code whose programs may be wrong on purpose."""
 
 
