@@ -122,7 +122,7 @@ KINDS: dict[str, Callable[[Tree, Program], Iterator[Fault]]] = {
     "a signature is too short": _shorter_signature,
     "an output is not added": _statement(r"^[ \t]*\w+(?:\.|->)add_output\([^;]*\);", "PTO116 PTO120 PTO102 PTO103"),
     "an input is not added": _statement(r"^[ \t]*\w+(?:\.|->)add_input\([^;]*\);", "PTO116 PTO120 PTO103"),
-    "a scalar is not added": _statement(r"^[ \t]*\w+(?:\.|->)add_scalar\([^;,]*\);", "PTO116"),
+    "a scalar is not added": _statement(r"^[ \t]*\w+(?:\.|->)add_scalar\([^;,]*\);", "PTO116 PTO135"),
     "an output is added as an input": _statement(r"\badd_output\((?=[^;]*\);)", "PTO103 PTO117", "add_input("),
     "a kernel uses an argument too many": _kernel_code(r"(\bargs(?:\[|, ))(\d+)(?=[\])])", "PTO116", r"\g<1>1\2"),
     "a kernel writes an input": _kernel_code(r"\bTLOAD\((\w+), (\w+)\);", "PTO117", r"TLOAD(\1, \2); TSTORE(\2, \1);"),
@@ -138,7 +138,7 @@ def _found(files: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
 
 def _folder(path: str) -> str:
     """The folder of a program, in which all of its files are."""
-    return re.split(r"/(?:kernels/|orchestration/|test_\w+\.py|kernel_config\.py)", path)[0]
+    return re.split(r"/(?:kernels/|orchestration/|test_\w+\.py|main\.py|kernel_config\.py)", path)[0]
 
 
 def missed(tree: Tree, each: int) -> list[str]:
