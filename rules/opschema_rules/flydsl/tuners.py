@@ -100,6 +100,7 @@ def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
     """
     found = Configs([])
     waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
+    calls: dict[tuple[Body, int], Expr] = {}
     read: list[tuple[str, Body, Expr]] = []
     seen: set[tuple[Body, str]] = set()
     left = _MOST
@@ -112,15 +113,16 @@ def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
             left -= 1
             name = part.callee if part.kind == "call" and len(part.items) == 1 else part.text
             if _is_config(part):
-                found.complete &= is_of_autotune(tree, body, part, "Config") and "**" not in part.keywords
-                found.calls.append((body, part))
+                is_own = is_of_autotune(tree, body, part, "Config")
+                found.complete &= is_own and "**" not in part.keywords
+                if is_own:
+                    calls[body, part.start] = part
             elif (part.kind != "name" and name == part.text) or not name or hops >= MAX_CALLS:
                 found.complete = False
             elif (body, name) not in seen:
                 seen.add((body, name))
                 read.append((name, body, part))
                 waiting += ((*item, hops + 1) for item in _values(tree, body, name, found))
-    calls = {(body, call.start): call for body, call in found.calls if is_of_autotune(tree, body, call, "Config")}
     found.calls = [(body, call) for (body, _), call in calls.items()]
     found.complete &= not any(_is_used_elsewhere(*item) for item in read)
     return found

@@ -13,7 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.word_index import called_word
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import ROOT
@@ -235,5 +235,4 @@ def _fault(fault: str, name: str, params: tuple[Param, ...], missing: list[str])
         return f"needs {quoted(missing)}"
     if fault == "position-only":
         return f"takes `{name}` only by position"
-    near = near_names(name, [item.name for item in params], 1)
-    return f"has no parameter `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+    return f"has no parameter `{name}`{did_you_mean(near_name(name, [item.name for item in params]))}"

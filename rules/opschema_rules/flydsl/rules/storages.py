@@ -13,7 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Class, Expr, PythonFile, Use
 from opschema_cli.source.text import Span, places_of
 from opschema_cli.source.word_index import called_word
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.detection import ROOT
@@ -235,10 +235,9 @@ def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span
         return
     if may_be_absent(tree, inner, use.start, word) or is_meant_to_fail(tree, inner):
         return
-    near = near_names(word, [*known, *_OWN], 1)
     yield Diagnostic(
         f"`{storage.cls.name}` has no field `{word}`: it raises `AttributeError`"
-        + (f"; did you mean `{near[0]}`?" if near else ""),
+        + did_you_mean(near_name(word, [*known, *_OWN])),
         inner.at(use.span),
         (Related(storage.body.at(storage.cls.span), "the structure"),),
         ops=(storage.cls.name,),

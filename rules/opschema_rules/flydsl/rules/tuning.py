@@ -10,7 +10,7 @@ from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
@@ -139,9 +139,8 @@ def _of_config(tuner: Tuner, body: Body, call: Expr) -> Iterator[Diagnostic]:
     for keyword, value in call.args:
         unset = keyword == "num_warps" and value.kind == "const" and value.value is None
         if keyword and keyword != "**" and not unset and keyword not in _OPTIONS and keyword not in names:
-            near = near_names(keyword, names, 1)
             message = f"`{_ops(tuner)[0]}` has no parameter `{keyword}`, so this configuration fails"
-            message += f"; did you mean `{near[0]}`?" if near else ""
+            message += did_you_mean(near_name(keyword, names))
             yield Diagnostic(message, body.at(value), _related(tuner), ops=_ops(tuner))
 
 
@@ -160,12 +159,11 @@ def _names(tuner: Tuner) -> Iterator[Diagnostic]:
         for item in (listed.elements or ()) if listed is not None else ():
             if not isinstance(item.value, str) or item.value in names:
                 continue
-            near = near_names(item.value, names, 1)
             effect = "calls that differ in it share one configuration" if argument == "key" else "it is ignored"
             if argument == "key" and raises:
                 effect = "with `artifact_name` it raises `ValueError`"
             message = f"`{_ops(tuner)[0]}` has no parameter `{item.value}`: {effect}"
-            message += f"; did you mean `{near[0]}`?" if near else ""
+            message += did_you_mean(near_name(item.value, names))
             level = Severity.ERROR if argument == "key" and raises else Severity.WARNING
             yield Diagnostic(message, tuner.body.at(item), _related(tuner), ops=_ops(tuner), severity=level)
 
