@@ -117,6 +117,12 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
         """A call's argument passed as ``name=``."""
         return next((value for keyword, value in self.args if keyword == name), None)
 
+    def argument(self, name: str, position: int | None) -> Expr | None:
+        """The argument that a call visibly passes for a parameter: by keyword, or by position where that is known."""
+        passed = self.keyword(name)
+        before = self.positional() if passed is None and position is not None else []
+        return before[position] if position is not None and position < len(before) else passed
+
     def positional(self) -> list[Expr]:
         """A call's plain positional arguments, up to the first unpacked one."""
         found: list[Expr] = []

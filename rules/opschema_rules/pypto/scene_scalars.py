@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from opschema_cli.source.python import Class, Constant, Expr, Function, PythonFile, Scope
+from opschema_cli.source.python import Class, Constant, Expr, Function, Import, PythonFile
 from opschema_rules.pypto.cpp_scalars import SMALLEST
 from opschema_rules.pypto.scene_classes import cases_of, is_item, written_fields
 from opschema_rules.pypto.scenes import Argument
@@ -22,8 +22,7 @@ def type_of_passed(file: PythonFile, cls: Class, argument: Argument) -> str:
 
     The harness passes the bits of ``c_float`` and ``c_double`` as they are, and those of a float of Python in single precision.
     """
-    positional = argument.expr.positional()
-    value = positional[1] if len(positional) > 1 else argument.expr.keyword("value")
+    value = argument.expr.argument("value", 1)
     if value is None:
         return ""
     if value.kind == "const":
@@ -40,15 +39,10 @@ def type_of_passed(file: PythonFile, cls: Class, argument: Argument) -> str:
 
 def _has_ctypes(file: PythonFile) -> bool:
     """Whether ``ctypes`` is that of Python alone."""
-    body = file.body
-    imported = [item for item in body.imports if item.name == "ctypes"]
-    return [(item.module, item.attr) for item in imported] == [("ctypes", "")] and "ctypes" not in _defined(body)
-
-
-def _defined(body: Scope) -> set[str]:
-    """The names of functions, classes and variables of a module."""
-    functions, classes = {item.name for item in body.functions}, {item.name for item in body.classes}
-    return functions | classes | {item.target for item in body.assigns}
+    bound = file.body.named.get("ctypes", ())
+    return [(item.module, item.attr) for item in bound if isinstance(item, Import)] == [("ctypes", "")] and len(
+        bound
+    ) == 1
 
 
 def _of_constant(expr: Expr) -> str:
@@ -88,7 +82,7 @@ class _Cases(msgspec.Struct, frozen=True):
         return known if known and len(known) == len(found) else None
 
     def _is_builtin(self, name: str) -> bool:
-        return name not in _defined(self.file.body) and all(item.name != name for item in self.file.body.imports)
+        return name not in self.file.body.named
 
     def _only_reads(self, name: str) -> bool:
         """Whether the function takes nothing of a mapping but items by name, and neither changes it nor passes it on."""

@@ -33,16 +33,11 @@ def _set(bodies: Bodies, body: Body, call: Expr) -> tuple[Expr, Expr, str] | Non
 def _registered(body: Body, call: Expr) -> tuple[Expr, Expr, str] | None:
     if not body.this or call.callee != f"{body.this}.register_buffer" or {"*", "**"}.intersection(call.keywords):
         return None
-    title, value = _argument(call, 0, "name"), _argument(call, 1, "tensor")
+    title, value = call.argument("name", 0), call.argument("tensor", 1)
     return (title, value, "register_buffer") if title is not None and value is not None else None
 
 
 def is_persistent(call: Expr) -> bool:
     """Whether ``register_buffer`` puts what it is given into state dicts, or may."""
-    given = _argument(call, 2, "persistent")
+    given = call.argument("persistent", 2)
     return given is None or given.value is not False
-
-
-def _argument(call: Expr, place: int, name: str) -> Expr | None:
-    plain = call.positional()
-    return plain[place] if place < len(plain) else call.keyword(name)

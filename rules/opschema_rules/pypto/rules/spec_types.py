@@ -88,13 +88,8 @@ def spec_type(entry: SpecEntry) -> Iterator[Diagnostic]:
                 yield from _ranks(entry, param, spec)
 
 
-def _argument(spec: SpecItem, name: str, at: int) -> Expr | None:
-    found, given = spec.call.keyword(name), spec.call.positional()
-    return found if found is not None else given[at] if len(given) > at else None
-
-
 def _types(entry: SpecEntry, param: EntryParam, spec: SpecItem) -> Iterator[Diagnostic]:
-    written = _argument(spec, "dtype", 2)
+    written = spec.call.argument("dtype", 2)
     owner, _, name = written.text.rpartition(".") if written is not None and written.kind == "name" else ("", "", "")
     annotation = param.param.annotation
     names = [part for part in annotation.walk() if part.kind == "name"] if annotation is not None else []
@@ -125,7 +120,7 @@ def _is_shape(annotation: Expr, shape: Expr) -> bool:
 
 
 def _ranks(entry: SpecEntry, param: EntryParam, spec: SpecItem) -> Iterator[Diagnostic]:
-    written, annotation = _argument(spec, "shape", 1), param.param.annotation
+    written, annotation = spec.call.argument("shape", 1), param.param.annotation
     shapes = [part for part in annotation.walk() if part.kind == "list"] if annotation is not None else []
     if annotation is None or not all(_is_shape(annotation, item) for item in shapes):
         return

@@ -22,7 +22,7 @@ from opschema_rules.tileops.entry_parts import ParamDecl
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.entries import by_manifest
 from opschema_rules.tileops.migrations.input_code import method_node
-from opschema_rules.tileops.migrations.param_values import argument, position_of
+from opschema_rules.tileops.migrations.param_values import position_of
 from opschema_rules.tileops.migrations.parameter_lists import (
     STAR,
     in_order,
@@ -256,7 +256,7 @@ def _judged(site: CallSite, wanted: Wanted, first: int | None) -> Iterator[Note]
         yield Note(place, f"this {verb} arguments of {method} by position; they have moved")
     for param in wanted.defaults if not unpacked and not site.ahead else ():
         position = position_of(wanted.ref, param.name)
-        if not param.has_default and argument(site.call, param.name, position) is None:
+        if not param.has_default and site.call.argument(param.name, position) is None:
             yield Note(place, f"this passes no `{param.name}`, which has no default in {method} any more")
 
 

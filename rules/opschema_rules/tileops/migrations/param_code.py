@@ -22,7 +22,7 @@ from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.migrations.call_sites import CallSite, FunctionKey, key_of
 from opschema_rules.tileops.migrations.input_code import method_node
-from opschema_rules.tileops.migrations.param_values import argument, calls_of, literal, methods_with, position_of, same
+from opschema_rules.tileops.migrations.param_values import calls_of, literal, methods_with, position_of, same
 from opschema_rules.tileops.migrations.sharing import others
 from opschema_rules.tileops.model import OpEntry
 
@@ -97,7 +97,7 @@ class ParamCode:
     def _drop_argument(
         self, site: CallSite, position: int | None, done: Mapping[FunctionKey, FunctionRef]
     ) -> Iterator[Note]:
-        passed = argument(site.call, self.name, position)
+        passed = site.call.argument(self.name, position)
         if self.fold and passed is not None and not self._is_value(site, passed, done):
             text = f"this passes `{self.name}`, which was removed and stood for {self.value!r}"
             yield Note(Place(site.file.path, passed.span), text)

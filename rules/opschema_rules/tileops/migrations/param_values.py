@@ -48,13 +48,6 @@ def calls_of(draft: Draft, entries: Sequence[OpEntry], methods: Sequence[Functio
         yield from calls.of(file) if file is not None else ()
 
 
-def argument(call: Expr, name: str, position: int | None) -> Expr | None:
-    """The argument that a call visibly passes for a parameter."""
-    passed = call.keyword(name)
-    before = call.positional()
-    return before[position] if passed is None and position is not None and position < len(before) else passed
-
-
 def literal(evaluator: Evaluator, site: CallSite, expr: Expr) -> Folded | None:
     """The value of an expression without names."""
     parts = [expr]
@@ -78,7 +71,7 @@ class OtherValues:
                 self._note_call(site, key, position_of(methods[key], name))
 
     def _note_call(self, site: CallSite, key: FunctionKey, position: int | None) -> None:
-        passed = argument(site.call, self.name, position)
+        passed = site.call.argument(self.name, position)
         found = literal(self._evaluator, site, passed) if passed is not None else None
         if passed is not None and found is not None and not same(found.value, self.value):
             place = Place(site.file.path, passed.span)
