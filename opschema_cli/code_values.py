@@ -68,6 +68,15 @@ class CodeValues(Generic[T]):
     def _listing(self) -> str:
         return content_digest("\0".join(self.main.all_files).encode("utf-8", "surrogatepass"))
 
+    def is_valid(self, key: str, stored: Stored) -> bool:
+        """Whether everything that a stored group depends on is unchanged. A group that this run has put on the shelf, in whatever
+        process, tells the states itself.
+        """
+        if key in self.shelf.fresh:
+            self._states.update(stored.files)
+            return True
+        return all(self.state(path) == state for path, state in stored.files.items())
+
     def state(self, path: str) -> str:
         """Identifies all that a file tells who loads it: its content, and what other files write to its classes."""
         if path not in self._states and path.startswith(_VALUE):
@@ -103,7 +112,7 @@ class Group(Generic[T]):
             return Stored({}, {})
         if found is not self._checked:  # another process may have put other values
             self._checked = found
-            self._valid = all(self._owner.state(path) == state for path, state in found.files.items())
+            self._valid = self._owner.is_valid(self._key, found)
         return found if self._valid else Stored({}, {})
 
     def reads(self, paths: Iterable[str]) -> None:

@@ -31,16 +31,22 @@ _KNOWN = frozenset(dir(builtins)) | {
 }
 """What is bound everywhere: also by other systems and releases of Python than the one that runs this."""
 
-_INNER = (re.compile(r"for\s([^\n:]{1,200}?)\sin\b"), re.compile(r"lambda\b([^\n:]{0,200}):"))
-"""Each begins with a constant word, which is found several times faster than one of two."""
+_INNER = (
+    re.compile(r"for\s([^\n:]{1,200}?)\sin\b"),
+    re.compile(r"lambda\b([^\n:]{0,200}):"),
+    re.compile(r"type\s+(\w+\s*(?:\[[^\]]{0,200}\]\s*)?)="),
+)
+"""Targets of loops and comprehensions, parameters of lambdas, and `type` statements of Python 3.12. Each pattern begins with a
+literal word: `re` finds these some twenty times faster than a word boundary or alternatives.
+"""
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_TYPES = (re.compile(r"\btype\s+(\w+)\s*[=\[]"), re.compile(r"\b(?:def|class|type)\s+\w+\s*\[([^\]]{0,200})\]"))
-"""Names of types and their parameters in the syntax of Python 3.12."""
+_TYPE_PARAMETERS = re.compile(r"\s*\[([^\]]{0,200})\]")
+"""The type parameters behind the name of a function or class."""
 
 
 def sets_namespace(text: str) -> bool:
     """Whether code may bind names of its module through the dictionary or the object that holds them."""
-    return _NAMESPACE.search(text) is not None
+    return ("globals" in text or "sys.modules" in text) and _NAMESPACE.search(text) is not None
 
 
 def unbound_names(
@@ -75,9 +81,17 @@ def unbound_names(
     if unbound and sets_namespace(text):
         return []
     if unbound:
-        inner = (match[1] for pattern in (*_INNER, *_TYPES) for match in pattern.finditer(text))
+        inner = [match[1] for pattern in _INNER for match in pattern.finditer(text)]
+        inner += _type_parameters(text, (scope for _, scope in found))
         unbound.difference_update(word for part in inner for word in _WORD.findall(part))
     return sorted(name for name in unbound if name.isidentifier())
+
+
+def _type_parameters(text: str, scopes: Iterable[Scope]) -> Iterator[str]:
+    """The lists of type parameters of functions and classes."""
+    named = (item for scope in scopes for item in (*scope.functions, *scope.classes))
+    matches = (_TYPE_PARAMETERS.match(text, item.end) for item in named)
+    yield from (match[1] for match in matches if match is not None)
 
 
 def _bound_in_module(module: Scope) -> Iterator[str]:
