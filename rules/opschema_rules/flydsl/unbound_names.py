@@ -89,8 +89,8 @@ def unbound_names(
 
 def _type_parameters(text: str, scopes: Iterable[Scope]) -> Iterator[str]:
     """The lists of type parameters of functions and classes."""
-    named = (item for scope in scopes for item in (*scope.functions, *scope.classes))
-    matches = (_TYPE_PARAMETERS.match(text, item.end) for item in named)
+    ends = (item.end for scope in scopes for part in (scope.functions, scope.classes) for item in part)
+    matches = (_TYPE_PARAMETERS.match(text, end) for end in ends)
     yield from (match[1] for match in matches if match is not None)
 
 
