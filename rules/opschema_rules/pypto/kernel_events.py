@@ -3,65 +3,63 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 
 from opschema_cli.source.cpp_text import only_code
-from opschema_cli.source.preprocessor import read_directives
+from opschema_cli.source.preprocessor import Directives, is_dead, read_directives
 from opschema_cli.source.text import Span
+from opschema_rules.pypto.event_balance import balances
 from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_facts import EventFault
+from opschema_rules.pypto.kernel_text import is_of_core
 
-_CALL = re.compile(r"(?:set|wait)_flag\(([^()]*)\)")
+_CALL = re.compile(r"\b(?:set|wait)_flag\(([^()]*)\)")
 _QUICK = (re.compile(r"set_flag\(([^()]*)\)"), re.compile(r"wait_flag\(([^()]*)\)"))
 """The same by name, which is much faster to find."""
 
 _WORD = re.compile(r"\b(?:set|wait)_flag\b")
 _PLAIN = re.compile(r"\s*(PIPE_\w+)\s*,\s*(PIPE_\w+)\s*,\s*(EVENT_ID\d+)\s*")
-_MARK = re.compile(r"[{}]|\b(?:set|wait)_flag\(|\bcase\b|\bdefault\s*:|^[ \t]*#[ \t]*(?:if|endif)", re.MULTILINE)
-_NEAR = 1_000
-"""Most characters between a statement and the one before it."""
-
 _UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b|\basm\b")
 
 
 class _Call:
-    """A call: the pipes and the event, whether it waits, and the block in which it is a statement of its own; -1 if it is none."""
+    """A call: the pipes and the event, and whether it waits."""
 
-    def __init__(self, match: re.Match[str], block: int) -> None:
+    def __init__(self, match: re.Match[str]) -> None:
         plain = _PLAIN.fullmatch(match[1])
         self.key = ", ".join(plain.groups()) if plain is not None else ""
         self.waits = match[0].startswith("wait")
         self.span = Span(*match.span())
-        self.block = block
 
 
 def event_faults(text: str) -> tuple[EventFault, ...]:
     """The calls of ``set_flag()`` and ``wait_flag()`` in a file that surely have no counterpart.
 
-    That is known of a triple of two pipes and an event that only one of both names, and of one whose calls all stand in one block
-    and are not as many. Nothing is known where an event is computed, a macro names it, or other code of the tree is included.
+    That is known of two pipes and an event that a file only sets or only waits for, and of those that its code sets more or less
+    often than it waits for them on every path. Nothing is known where an event is computed, a macro names it, or other code of the
+    tree is included, nor of code that is compiled under other conditions than those of a core.
     """
     set_for, waited_for = (sorted(quick.findall(text)) for quick in _QUICK)
     if set_for == waited_for:
         return ()
     code = only_code(text, directives=False)
-    calls = list(_calls(code))
+    calls = [_Call(match) for match in _CALL.finditer(code)]
     words = len(_WORD.findall(only_code(text)))
     if len(calls) != words or not all(call.key for call in calls) or _UNCLEAR.search(text) or includes_others(text):
         return ()
-    is_conditional, conditions = _is_conditional(text), read_directives(text).conditions
-    found = []
-    for key, every in _by_key(calls).items():
-        own = [call for call in every if not conditions(call.span.start)] if is_conditional else every
-        if {call.waits for call in own} != {call.waits for call in every}:
-            continue
-        waits, sets = [call for call in own if call.waits], [call for call in own if not call.waits]
-        blocks = {call.block for call in own}
-        in_one = len(blocks) == 1 and -1 not in blocks and not is_conditional
-        if len(waits) != len(sets) and (not waits or not sets or in_one):
-            more, fewer = (waits, sets) if len(waits) > len(sets) else (sets, waits)
-            found.append(EventFault(key, more is waits, len(fewer), more[len(fewer)].span))
-    return tuple(found)
+    directives = read_directives(text)
+    uneven = {key: own for key, own in _by_key(calls).items() if sum(call.waits for call in own) * 2 != len(own)}
+    compiled = {key: own for key, own in uneven.items() if _are_together(own, directives)}
+    signs = _signs(text, compiled)
+    found = (_fault(own, signs[key]) for key, own in compiled.items())
+    return tuple(item for item in found if item is not None)
+
+
+def _are_together(calls: Iterable[_Call], directives: Directives) -> bool:
+    """Whether calls are compiled all or none, and under no conditions but those of a core."""
+    conditions = {directives.conditions(call.span.start) for call in calls}
+    around = conditions.pop()
+    return not conditions and all(map(is_of_core, around)) and not is_dead(around)
 
 
 def _by_key(calls: Iterable[_Call]) -> dict[str, list[_Call]]:
@@ -71,29 +69,24 @@ def _by_key(calls: Iterable[_Call]) -> dict[str, list[_Call]]:
     return found
 
 
-def _calls(code: str) -> Iterator[_Call]:
-    blocks, number = [0], 0
-    for mark in _MARK.finditer(code):
-        if mark[0] == "{":
-            number += 1
-            blocks.append(number)
-        elif mark[0] == "}":
-            if len(blocks) > 1:
-                blocks.pop()
-        elif mark[0].startswith(("case", "default")):
-            blocks[-1] = -1
-        elif mark[0].endswith("(") and (match := _CALL.match(code, mark.start())) is not None:
-            before = code[max(0, mark.start() - _NEAR) : mark.start()].rstrip()[-1:]
-            yield _Call(match, blocks[-1] if before in (";", "{", "}") else -1)
+def _signs(text: str, calls: Mapping[str, list[_Call]]) -> dict[str, int | None]:
+    """Whether the functions of a file set each event more (1) or less often (-1) than they wait for it; None where that is not
+    known.
+    """
+    places = {call.span.start: (key, -1 if call.waits else 1) for key, own in calls.items() for call in own}
+    functions = balances(text, places) if places else []
+    found: dict[str, int | None] = {}
+    for key in calls:
+        nets = [item[key] for item in functions if key in item]
+        signs = {net.sign if net is not None else None for net in nets} - {0}
+        found[key] = signs.pop() if len(signs) == 1 else None
+    return found
 
 
-def _is_conditional(text: str) -> bool:
-    """Whether only some compilations have all the calls."""
-    depth = 0
-    for mark in _MARK.finditer(text):
-        word = mark[0].lstrip()
-        if word.startswith("#"):
-            depth += -1 if word.endswith("endif") else 1
-        elif word.endswith("(") and depth > 0:
-            return True
-    return False
+def _fault(calls: list[_Call], sign: int | None) -> EventFault | None:
+    """The first of the calls for an event that lacks a counterpart; ``sign`` says which are more, if that is known."""
+    waits, sets = [call for call in calls if call.waits], [call for call in calls if not call.waits]
+    more, fewer = (waits, sets) if len(waits) > len(sets) else (sets, waits)
+    if fewer and sign != (-1 if more is waits else 1):
+        return None
+    return EventFault(more[0].key, more is waits, len(fewer), more[len(fewer)].span)

@@ -104,10 +104,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     def is_conditional(self, offset: int) -> bool:
         """Whether a character is compiled under a condition other than one of the core."""
         conditions = self._directives.conditions(offset) if "#" in self.text else ()
-        return any(
-            _NAMES_CUBE.fullmatch(item.text) is None and _NAMES_VECTOR.fullmatch(item.text) is None
-            for item in conditions
-        )
+        return not all(map(is_of_core, conditions))
 
     @cached_property
     def _directives(self) -> Directives:
@@ -316,6 +313,11 @@ def matching(text: str, start: int) -> int:
         if depth == 0:
             return match.start()
     return -1
+
+
+def is_of_core(condition: Condition) -> bool:
+    """Whether a condition of a directive only asks for which core code is compiled."""
+    return any(pattern.fullmatch(condition.text) is not None for pattern in (_NAMES_CUBE, _NAMES_VECTOR))
 
 
 def other_core(core: str) -> str:

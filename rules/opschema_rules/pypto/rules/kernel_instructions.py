@@ -21,9 +21,10 @@ def kernel_event(program: Program) -> Iterator[Diagnostic]:
     that the core hangs. A set without a wait is a warning: the second pipe does not wait, and the event is still set for the next
     wait. A simulator notices neither.
 
-    Reported are two pipes and an event that a file only sets or only waits for, and those whose calls all stand in one block and
-    are not as many. Nothing is reported in a file with an event that is computed or that a macro names, or that includes other
-    code of the program. Kernels that pypto's compiler wrote are checked too, as they are edited by hand at times.
+    An event is reported that a file only sets or only waits for, or that it sets more or less often than it waits for it, whichever
+    way the code takes through its branches and loops. Where that differs from way to way, nothing is reported, nor in a file with
+    an event that is computed or that a macro names, or that includes other code of the program. Kernels that pypto's compiler wrote
+    are checked too, as they are edited by hand at times.
 
     Bad:
 
@@ -33,6 +34,19 @@ def kernel_event(program: Program) -> Iterator[Diagnostic]:
         set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
         wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);
         TADD(tile, tile, tile);
+    }
+    ```
+
+    Bad, the loop ends without the last wait:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+        for (int i = 0; i < 4; i++) {
+            wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+            TLOAD(tile, from);
+            set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+        }
     }
     ```
 
