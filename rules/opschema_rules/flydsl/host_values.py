@@ -11,8 +11,8 @@ from opschema_rules.flydsl.rebinding import is_bound_around
 
 _OPERATORS = frozenset({"+", "-", "*", "//", "%", "/", "**", "<<", ">>", "&", "|"})
 
-_NUMBERS = frozenset({"int", "float", "bool", "len", "round", "ord"})
-"""Functions of Python's that return numbers."""
+_NUMBERS = frozenset({"int", "float", "bool", "len", "round", "ord", "max", "min"})
+"""Functions of Python's that return numbers, or one of their arguments."""
 
 
 def is_of_host(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:

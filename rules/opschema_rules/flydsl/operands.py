@@ -216,7 +216,11 @@ def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:
         last = full.rpartition(".")[2]
         known = is_scalar(last) or last.startswith(_OPERATIONS)
         return Argument("flydsl type" if is_scalar(last) else "operation") if known else Argument()
-    external = tree.names.external(body, expr.text)
+    kind, external = tree.names.meaning(body, expr.text)
+    if kind == "unresolved":  # as of `torch` where that is `None` if it cannot be imported
+        external = tree.bodies.imported_name(body, expr.text)
+    elif kind != "external":
+        return Argument()
     if external.startswith("torch.") and external.removeprefix("torch.") in _DTYPES:
         return Argument("torch dtype")
     return Argument("python type") if external in _PYTHON_TYPES else Argument()

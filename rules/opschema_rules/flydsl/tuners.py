@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -96,12 +96,13 @@ def _is_wrapped(tree: FlyTree, target: Body) -> bool:
 
 def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
     """The configurations that a tuner surely takes: the elements of lists that are written in its call, in the variables and
-    functions of its file that this names, and in what these name. Of lists that code selects from or changes, none is sure.
+    functions of its file that this names, and in what these name; of a function, in all that it returns. Of lists that code
+    selects from or changes, none is sure.
     """
     found = Configs([])
     waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
     calls: dict[tuple[Body, int], Expr] = {}
-    read: list[tuple[str, Body, Expr]] = []
+    read: dict[tuple[PythonFile, str], list[Expr]] = {}
     seen: set[tuple[Body, str]] = set()
     left = _MOST
     while waiting:
@@ -121,10 +122,10 @@ def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
                 found.complete = False
             elif (body, name) not in seen:
                 seen.add((body, name))
-                read.append((name, body, part))
+                read.setdefault((body.file, name.partition(".")[0]), []).append(part)
                 waiting += ((*item, hops + 1) for item in _values(tree, body, name, found))
     found.calls = [(body, call) for (body, _), call in calls.items()]
-    found.complete &= not any(_is_used_elsewhere(*item) for item in read)
+    found.complete &= not any(_is_used_elsewhere(file, name, parts) for (file, name), parts in read.items())
     return found
 
 
@@ -161,15 +162,19 @@ def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tu
         yield binder, one.value
         return
     target = tree.bodies.called(body, name) if one is not None and not isinstance(one, Assign) else None
-    if target is None or len(target.scope.returns) != 1 or any(item.name == name for item in binder.params):
+    returned = target.scope.returns if target is not None else ()
+    if target is None or not returned or any(item.name == name for item in binder.params):
         found.complete = False
+    elif len(returned) > 1 and (target.file is not body.file or len(_uses(body.file).get(name, ())) != 1):
+        found.complete = False  # some may be for another function
     else:
-        yield target, target.scope.returns[0]
+        yield from ((target, item) for item in returned)
 
 
-def _is_used_elsewhere(name: str, body: Body, at: Expr) -> bool:
+def _is_used_elsewhere(file: PythonFile, name: str, parts: Iterable[Expr]) -> bool:
     """Whether a list or a function that makes one is used at other places of the file, too, which may change it."""
-    return any(not at.start <= place < at.end for place in _uses(body.file).get(name.partition(".")[0], ()))
+    places = _uses(file).get(name, ())
+    return not all(any(part.start <= place < part.end for part in parts) for place in places)
 
 
 @cached_on_argument

@@ -153,3 +153,20 @@ def test_a_list_of_configurations_that_is_changed_later(change: str) -> None:
     made = "tuned = autotune(CONFIGS, ['n'])(scale)\n\n\ndef run(x):\n    tuned(x, 3)\n"
     assert [place for place, _ in found(f"CONFIGS = [Config(waves_per_eu=1)]\n{made}")] == ["tuned"]
     assert found(f"CONFIGS = [Config(waves_per_eu=1)]\n{change}{made}") == []
+
+
+@pytest.mark.parametrize(
+    ("uses", "expected"),
+    [
+        ("tuned = autotune(configs, ['n'], default=fallback)(scale)\n", ["2"]),
+        ("tuned = autotune(configs, ['n'])(scale)\n\n\ndef run(x):\n    tuned(x)\n", ["2", "tuned"]),
+        ("tuned = autotune(configs, ['n'])(scale)\nother = autotune(configs, ['n'])(loose)\n", []),
+        ("tuned = autotune(configs, ['n'])(scale)\nprint(fallback(), configs)\n", []),
+    ],
+)
+def test_a_function_that_returns_several_lists(uses: str, expected: list[str]) -> None:
+    text = (
+        "def fallback(*args):\n    return Config(BLOCK=1)\n\n\n"
+        "def configs(A, n):\n    if n < 4:\n        return [fallback()]\n    return [Config(BLOC=2), Config(BLOCK=2)]\n\n\n"
+    )
+    assert [item for item, _ in found(f"{text}{uses}")] == expected

@@ -43,7 +43,9 @@ def made(slots):
 Reduction = made(4)
 """
 
-_WIDTH = "import os\n\nWIDTH = len(os.sep) + 3\n"
+_WIDTH = "import os\n\nWIDTH = len(os.sep) + 3\nSLOTS = max(1, WIDTH // 2)\n"
+
+_TRIED = "try:\n    import torch\nexcept ImportError:\n    torch = {}"
 
 
 def _told(code: str, *lines: str) -> list[Case]:
@@ -143,6 +145,7 @@ INFERRED = [
         "y = vector[0].item()",
         "y = (fx.Int32(n) % WIDTH).item()",
         "y = (fx.Int32(n) + WIDTH * 2).item()",
+        "y = (fx.Int32(n) % SLOTS).item()",
         "for i in fx.range_constexpr(4):\n    y = (fx.Int32(n) + i * WIDTH).item()",
         "y = fx.Float32(1.0).addf(fx.Float32(2.0)).item()",
         "y = fx.Vector(vector).max()",
@@ -233,6 +236,8 @@ ARGUMENTS = [
         "if fx.const_expr(False):\n    fx.copy(source, values, atom)",
         "try:\n    y = fx.Int32('a')\nexcept ValueError:\n    y = n",
     ),
+    Case(f"{TILES}y = fx.make_rmem_tensor(4, torch.float32)", ("FLY234",), helper=_TRIED.format("None")),
+    Case(f"{TILES}y = fx.make_rmem_tensor(4, torch.float32)", helper=_TRIED.format("fx"), refused=True),
 ]
 """Arguments of the right and of other types."""
 
