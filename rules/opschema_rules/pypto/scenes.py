@@ -34,6 +34,9 @@ _MEMBERS = {
 }
 """The lines that define the members of a test."""
 
+_SELECTS = re.compile(r"pytest\.mark\.(?!skip|xfail|parametrize|usefixtures)\w+")
+"""Marks of pytest that neither leave a test out nor change what it gets."""
+
 _NOT_STRAIGHT = re.compile(
     r"\b(?:if|else|elif|for|while|with|try|match|case|raise|yield|await|async|lambda|class|del|import|global|nonlocal|assert"
     r"|and|or|as|hasattr|getattr|locals|exit|fail|self)\b|:=|\+="
@@ -101,14 +104,19 @@ def read_scene(file: PythonFile, cls: Class) -> Scene | None:
 
 
 def _is_bare(cls: Class) -> bool:
-    """Whether a class has cases, constants, functions of the harness before and behind the run, one base and one decorator, and
-    nothing else.
+    """Whether a class has cases, constants, functions of the harness before and behind the run, one base, one decorator and marks,
+    and nothing else.
     """
     functions = Counter(item.name for item in cls.body.functions)
     constants = Counter(item.target for item in cls.body.assigns)
     is_once = all(number == 1 for number in (*functions.values(), *constants.values()))
     is_known = functions.keys() <= _FUNCTIONS and all(name.isupper() for name in constants)
-    return is_once and is_known and len(cls.bases) == 1 and len(cls.decorators) == 1 and _runs(cls)
+    return is_once and is_known and len(cls.bases) == 1 and len(_decorators(cls)) == 1 and _runs(cls)
+
+
+def _decorators(cls: Class) -> list[Expr]:
+    """The decorators of a class but for marks of pytest that only select tests."""
+    return [item for item in cls.decorators if _SELECTS.fullmatch(item.callee or item.text) is None]
 
 
 def _runs(cls: Class) -> bool:
@@ -119,7 +127,7 @@ def _runs(cls: Class) -> bool:
 
 def _is_test(cls: Class, known: dict[str, str]) -> bool:
     """Whether a class is a test of one chip (level 2), which gets the arguments as they are."""
-    base, decorator = cls.bases[0], cls.decorators[0]
+    base, [decorator] = cls.bases[0], _decorators(cls)
     level = decorator.keyword("level")
     is_named = cls.name.startswith("Test")
     is_scene = is_named and known.get(base.text) == "SceneTestCase" and known.get(decorator.callee) == "scene_test"

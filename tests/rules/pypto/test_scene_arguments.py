@@ -122,6 +122,8 @@ def test_arguments_that_are_not_passed() -> None:
 def test_a_golden_function_that_reads_what_is_not_passed() -> None:
     message = "`generate_args()` passes no argument `bb`; did you mean `b`?"
     assert found(golden="args.c[:] = args.a + args.bb") == [("args.bb", message)]
+    marked = ("@scene_test", "@pytest.mark.device_count(1)\n@scene_test")
+    assert found(golden="args.c[:] = args.a + args.bb", change=marked) == [("args.bb", message)]
 
 
 @pytest.mark.parametrize(
@@ -252,6 +254,9 @@ def test_an_orchestration_that_may_take_what_is_passed(body: str, expected: str)
         ("from mine import *\n", ("", "")),
         ("", ("(SceneTestCase):", "(mine.SceneTestCase):")),
         ("", ("@scene_test", "@pytest.mark.xfail(strict=True)\n@scene_test")),
+        ("", ("@scene_test", "@pytest.mark.skipif(True, reason='slow')\n@scene_test")),
+        ("", ("@scene_test", "@pytest.mark.usefixtures('patched')\n@scene_test")),
+        ("", ("@scene_test", "@traced\n@scene_test")),
         ("pytestmark = pytest.mark.xfail\n", ("", "")),
         ("", ("        pass\n", "        pass\n\n\nclass TestAdd(Base):\n    pass\n")),
         ("", (f"    {WRITTEN}\n", "")),
