@@ -12,6 +12,7 @@ from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.modules import Modules
+from opschema_cli.source.python import Import
 from opschema_rules.shipped import shipped_pack
 
 ROOT = "flydsl"
@@ -69,6 +70,11 @@ def _imports(data: bytes) -> bool:
 
 
 _IMPORTS = Reading("flydsl imports", _imports, bool)
+
+
+def is_of_flydsl(item: Import) -> bool:
+    """Whether a name is imported from FlyDSL."""
+    return not item.level and item.module.partition(".")[0] == ROOT
 
 
 def own_sources(project: Project) -> list[str]:

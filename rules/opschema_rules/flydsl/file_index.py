@@ -8,10 +8,10 @@ import msgspec
 
 from opschema_cli.evaluation.free_names import FreeNames, free_names
 from opschema_cli.readings import Reading
-from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Expr, Function, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import Decisions
-from opschema_rules.flydsl.detection import ROOT
+from opschema_rules.flydsl.detection import is_of_flydsl
 from opschema_rules.flydsl.forwarding import forwarding_call
 from opschema_rules.flydsl.replaced_names import computed_names, may_set, replaced_names, setting_calls
 from opschema_rules.flydsl.unbound_names import unbound_names
@@ -68,7 +68,7 @@ def index_file(file: PythonFile) -> FileIndex:
     found = list(scopes_of(file, keep=False))
     scopes = [scope for _, scope in found]
     imports = [item for scope in scopes for item in scope.imports]
-    own = [item for item in imports if _is_own(item)]
+    own = [item for item in imports if is_of_flydsl(item)]
     names = {item.name for item in own}
     inner = {name for scope in scopes[1:] for name in _bound(scope)} if names else set[str]()
     outside = _leading(scopes)
@@ -121,12 +121,8 @@ def _bound(scope: Scope) -> Iterator[str]:
     yield from (item.target for item in scope.assigns)
 
 
-def _is_own(item: Import) -> bool:
-    return not item.level and item.module.partition(".")[0] == ROOT
-
-
 def _exported(module: Scope) -> set[str]:
-    names = {item.name for item in module.imports if _is_own(item)}
+    names = {item.name for item in module.imports if is_of_flydsl(item)}
     aliases = [
         (item.target, item.value.text)
         for item in module.assigns
@@ -150,7 +146,7 @@ def _leading(scopes: list[Scope]) -> set[str] | None:
     """The first words of names that may lead to another file, but for those imported from FlyDSL; None for all."""
     found: set[str] = set()
     for scope in scopes:
-        imports = [item for item in scope.imports if not _is_own(item)]
+        imports = [item for item in scope.imports if not is_of_flydsl(item)]
         if any(item.attr == "*" for item in imports):
             return None
         found.update([item.name for item in imports], [item.name for item in scope.classes])

@@ -8,10 +8,10 @@ from posixpath import dirname
 import msgspec
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Import, PythonFile
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.code import FlyCode, FlyFile
-from opschema_rules.flydsl.detection import EXTRA, ROOT, naming_folders
+from opschema_rules.flydsl.detection import EXTRA, ROOT, is_of_flydsl, naming_folders
 from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import FlyTree, Traced
 
@@ -120,11 +120,24 @@ class _Calls:
 
     def _target(self, body: Body, callee: str) -> Body | None:
         """The function at the top of a module that a name of the module stands for in a body; none of FlyDSL itself."""
-        if body.binder(callee.partition(".")[0]) is not None or self._tree.names.full(body, callee):
+        first = callee.partition(".")[0]
+        if (
+            not _may_be_helper(body.file, first)
+            or body.binder(first) is not None
+            or self._tree.names.full(body, callee)
+        ):
             return None
         target = self._tree.bodies.called(body, callee)
         found = target is not None and _is_top_level(target) and not _is_own(self._tree, target)
         return target if found else None
+
+
+def _may_be_helper(file: PythonFile, name: str) -> bool:
+    """Whether a name of a module may stand for a function of the workspace, by what the module binds it to."""
+    bound = file.body.named.get(name)
+    if bound is None:
+        return any(item.attr == "*" for item in file.body.imports)
+    return not all(isinstance(item, Import) and is_of_flydsl(item) for item in bound)
 
 
 def _is_top_level(body: Body) -> bool:
