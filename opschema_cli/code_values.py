@@ -57,6 +57,7 @@ class CodeValues(Generic[T]):
         self._groups: dict[str, Group[T]] = {}
         self._states: dict[str, str] = {}
         self.shelf: Shelf[Stored] = project.shelf(name, Stored)
+        self._puts_before = self.shelf.puts
 
     def group(self, name: str) -> Group[T]:
         """The values of one group."""
@@ -69,10 +70,10 @@ class CodeValues(Generic[T]):
         return content_digest("\0".join(self.main.all_files).encode("utf-8", "surrogatepass"))
 
     def is_valid(self, key: str, stored: Stored) -> bool:
-        """Whether everything that a stored group depends on is unchanged. A group that this run has put on the shelf, in whatever
-        process, tells the states itself.
+        """Whether everything that a stored group depends on is unchanged. A group that was put on the shelf since these values are
+        there, in whatever process of the run, tells the states itself.
         """
-        if key in self.shelf.fresh:
+        if self.shelf.is_put_after(key, self._puts_before):
             self._states.update(stored.files)
             return True
         return all(self.state(path) == state for path, state in stored.files.items())

@@ -48,6 +48,9 @@ class Shelf(Generic[T]):
         self._values: dict[str, T] = {}
         self.fresh: set[str] = set()
         """The digests of values that are not stored yet."""
+        self.puts = 0
+        """How many values have been put."""
+        self._last_puts: dict[str, int] = {}
 
     def _of_variant(self, stored: bytes | None) -> dict[str, msgspec.Raw]:
         """Stored values, if they are of this variant."""
@@ -73,6 +76,12 @@ class Shelf(Generic[T]):
         """Keep the value of a content."""
         self._values[digest] = value
         self.fresh.add(digest)
+        self.puts += 1
+        self._last_puts[digest] = self.puts
+
+    def is_put_after(self, digest: str, puts: int) -> bool:
+        """Whether a value has been put since so many were."""
+        return self._last_puts.get(digest, 0) > puts
 
     def encoded(self) -> dict[str, bytes]:
         """The values that are not stored yet."""

@@ -158,3 +158,27 @@ def test_a_value_is_computed_again_when_a_part_of_another_file_changes(tmp_path:
     del entries["a"]
     entries["a"] = "1"
     assert known() is None
+
+
+def test_a_group_that_an_abandoned_run_has_put(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text("X = 1\n")
+    computed: list[str] = []
+
+    def value(project: Project) -> str:
+        program = Program(project.workspace.files, project.python, ["m.py"])
+        group = CodeValues(project, program, "texts", str).group("m")
+        found = group.get("text")
+        if found is None:
+            file = group.program.load("m.py")
+            found = file.source.text if file is not None else ""
+            computed.append(found)
+            group.put("text", found)
+        return found
+
+    project = Project(Workspace(tmp_path), Cache(None), stamp="one")
+    for text in ("X = 2\n", "X = 3\n"):  # nothing is stored in between
+        project = project.updated({"m.py": text}, ["m.py"])
+        assert value(project) == text
+    assert value(project.updated({"m.py": "X = 3\n"}, [])) == "X = 3\n"
+    assert computed == ["X = 2\n", "X = 3\n"]
