@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from opschema_cli.source.cpp_text import only_code
@@ -27,41 +29,80 @@ Counts: TypeAlias = dict[str, "Net | None"]
 
 _TOKEN = re.compile(
     r"[{}();]|\b(?:if|else|for|while|do|switch|try|catch|return|break|continue|throw)\b|\b(?:set|wait)_flag\("
+    r"|\b(?!T[A-Z])[A-Z][A-Z0-9_]+\s*(?=\()|\b\w*(?:abort|exit|trap|unreachable)(?=\s*\()"
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|el|endif)|[{}]", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"([A-Za-z_]\w*)\s*\Z")
+_CONSTANT = re.compile(r"\(\s*(?:\d+|true|false|;\s*;|!?\s*([A-Za-z_]\w*))\s*\)\Z")
+_ENDLESS = re.compile(r"\(\s*(?:[1-9]\d*|true|[^;]*;\s*(?:true\s*)?;[^;]*)\s*\)\Z")
 _LEAVES = frozenset({"return", "break", "continue", "throw"})
+_KEYWORDS = frozenset({"if", "else", "for", "while", "do", "switch", "try", "catch"})
+
+_LONGEST, _UNNAMED = 200, "?"
+"""The longest name of a function that is read, and the name of one that is not."""
 
 MAX_DEPTH = 100
 """Most statements around another."""
 
 
-def balances(text: str, places: Mapping[int, tuple[str, int]]) -> list[Counts]:
-    """What each function of a file adds; ``places`` are the calls that count, each with its key and what it adds. Empty where the
-    blocks of the file are not clear.
+def balances(text: str, places: Mapping[int, tuple[str, int]], entry: str) -> list[Counts]:
+    """What each function of a file adds; ``places`` are the calls that count, each with its key and what it adds. ``entry`` is
+    called once, the others any number of times. Empty where the blocks of the file are not clear.
     """
-    if not _is_regular(only_code(text)):
+    with_directives, code = only_code(text), only_code(text, directives=False)
+    if not _is_regular(with_directives) or _UNCLEAR.search(with_directives) or "\\\n" in code:
         return []
-    reader = _Reader(only_code(text, directives=False), places)
+    reader = _Reader(code, with_directives, places, entry)
     try:
         reader.declarations(0)
     except _UnclearError:
         return []
-    return reader.functions
+    return [*reader.functions, reader.outside]
+
+
+_UNCLEAR = re.compile(
+    r"\bgoto\b|\basm\b|__asm|\brequires\b|\bnoreturn\b|<%|%>"
+    r"|#[ \t]*define\b(?:[^\n\\]|\\.|\\\n)*(?:[{}]|\b(?:if|else|for|while|do|switch|case|return|break|continue|throw)\b)"
+)
+"""Code that leaves a function or changes its blocks in another way, and macros that may hold such."""
 
 
 def _is_regular(code: str) -> bool:
-    """Whether each part of a conditional directive holds entire blocks."""
+    """Whether each part of a conditional directive holds entire statements and blocks."""
     depth, around = 0, list[int]()
     for mark in _DIRECTIVE.finditer(code):
         if mark[0] in "{}":
             depth += 1 if mark[0] == "{" else -1
-        elif mark[1] == "if":
+            continue
+        if not _ends_statement(code, mark.start()):
+            return False
+        if mark[1] == "if":
             around.append(depth)
         elif not around or around[-1] != depth:
             return False
         elif mark[1] == "endif":
             around.pop()
     return depth == 0 and not around
+
+
+def _ends_statement(code: str, at: int) -> bool:
+    """Whether what stands before the line of a directive is a complete statement, or another directive."""
+    while (line := code.rfind("\n", 0, max(at - 1, 0)) + 1) < at:
+        before = code[line:at].strip()
+        if before:
+            return before[-1] in ";{}" or before[0] == "#" or _continues_directive(code, line)
+        at = line
+    return True
+
+
+def _continues_directive(code: str, line: int) -> bool:
+    """Whether a line continues a directive."""
+    while line > 0 and code[:line].endswith("\\\n"):
+        line = code.rfind("\n", 0, line - 1) + 1
+        if code[line:].lstrip(" \t").startswith("#"):
+            return True
+    return False
 
 
 class _UnclearError(Exception):
@@ -71,16 +112,25 @@ class _UnclearError(Exception):
 class _Reader:
     """Reads blocks and statements, one token after the other."""
 
-    def __init__(self, code: str, places: Mapping[int, tuple[str, int]]) -> None:
+    def __init__(self, code: str, with_directives: str, places: Mapping[int, tuple[str, int]], entry: str) -> None:
         self._code = code
+        self._with_directives = with_directives
         self._places = places
+        self._entry = entry
         self._tokens: Iterator[re.Match[str]] = _TOKEN.finditer(code)
         self._leaving = 0
-        """How many statements were read that leave a loop or function."""
+        """How many statements were read that may leave a loop or function."""
         self.functions: list[Counts] = []
+        self.outside: Counts = {}
+        """What stands outside of functions."""
         self._token = ""
         self._start = self._end = 0
         self._next()
+
+    @cached_property
+    def _words(self) -> Counter[str]:
+        """How often each word stands in the code."""
+        return Counter(_WORD.findall(self._code))
 
     def _next(self) -> None:
         """Go on to the next token; the empty one is the end."""
@@ -95,52 +145,69 @@ class _Reader:
 
     def declarations(self, depth: int) -> None:
         """What stands outside of functions, up to the end of the block: functions, and what holds some."""
-        called = False
+        name = ""
         while self._token and self._token != "}":
             token = self._token
             if token == "{":
                 if depth > MAX_DEPTH:
                     raise _UnclearError
                 self._next()
-                if called:
-                    self.functions.append(self._block(0))
+                if name:
+                    self._function(name)
                 else:
                     self.declarations(depth + 1)
                     self._take("}")
-                called = False
+                name = ""
             elif token == "(":
-                self._skip({})
-                called = True
-            elif token == ";":
-                called = False
-                self._next()
-            else:  # a statement: this is no declaration
+                called = _NAME.search(self._code[max(0, self._start - _LONGEST) : self._start])
+                name = name or (called[1] if called is not None else _UNNAMED)
+                self._skip(self.outside)
+            elif token in _KEYWORDS or token in _LEAVES or token.endswith("("):  # a statement: this is no declaration
                 raise _UnclearError
+            else:
+                name = "" if token == ";" else name
+                self._next()
+
+    def _function(self, name: str) -> None:
+        """The body of a function. What one adds that is called often, and may be left early, is not known."""
+        leaving = self._leaving
+        found = self._block(0)
+        if name != self._entry and self._leaving != leaving:
+            found = dict.fromkeys(found)
+        if name in (self._entry, _UNNAMED) or self._words[name] > 1:
+            self.functions.append(found)  # of those that are used
 
     def _block(self, depth: int) -> Counts:
-        """The statements up to the end of a block."""
+        """The statements up to the end of a block; nothing is known of those behind one that leaves it."""
         found: Counts = {}
+        is_left = False
         while self._token != "}":
             if not self._token:
                 raise _UnclearError
-            _add(found, self._statement(depth + 1))
+            ends = self._token in _LEAVES and not self._between()
+            more = self._statement(depth + 1)
+            _add(found, dict.fromkeys(more) if is_left else more)
+            is_left = is_left or ends
         self._next()
         return found
+
+    def _between(self) -> str:
+        """The text between the last token and this one."""
+        return self._code[self._end : self._start].strip()
 
     def _statement(self, depth: int) -> Counts:
         if depth > MAX_DEPTH:
             raise _UnclearError
-        before = self._code[self._end : self._start].strip()
-        if before:  # an expression, a declaration or a label
+        if self._between():  # an expression, a declaration or a label
             return self._plain()
         match self._token:
             case "{":
                 self._next()
                 return self._block(depth)
             case "if":
-                return self._if(depth)
+                return self._if(depth + 1)
             case "for" | "while" | "switch" | "do":
-                return self._repeated(depth)
+                return self._repeated(depth + 1)
             case "set_flag(" | "wait_flag(":
                 return self._call()
             case "else" | "catch" | "}" | ")":
@@ -158,13 +225,16 @@ class _Reader:
     def _if(self, depth: int) -> Counts:
         found: Counts = {}
         self._next()
-        self._condition(found)
+        is_constant = self._between() == "constexpr" or self._is_constant(self._condition(found))
+        if self._token == "(":
+            self._condition(found)
         one, other = self._branch(depth), dict[str, "Net | None"]()
-        if self._token == "else" and not self._code[self._end : self._start].strip():
+        if self._token == "else" and not self._between():
             self._next()
             other = self._branch(depth)
         for key in {**one, **other}:
-            _add(found, {key: _either(one.get(key, Net()), other.get(key, Net()))})
+            nets = one.get(key, Net()), other.get(key, Net())
+            _add(found, {key: _either(*nets) if not is_constant or nets[0] == nets[1] else None})
         return found
 
     def _branch(self, depth: int) -> Counts:
@@ -174,24 +244,35 @@ class _Reader:
         return found if self._leaving == leaving else {key: net if net == Net() else None for key, net in found.items()}
 
     def _repeated(self, depth: int) -> Counts:
-        """A loop or `switch`: only a loop is known, and none that may be left in a turn."""
-        word, found, leaving = self._token, dict[str, "Net | None"](), self._leaving
+        """A loop or `switch`: only a loop is known, and none that may be left in a turn or never ends."""
+        word, found, leaving, head = self._token, dict[str, "Net | None"](), self._leaving, ""
         self._next()
         if word != "do":
-            self._condition(found)
+            head = self._condition(found)
         _add(found, self._statement(depth))
         if word == "do":
             self._take("while")
-            self._condition(found)
+            head = self._condition(found)
             self._take(";")
-        is_known = word != "switch" and self._leaving == leaving
+        is_endless = word in ("for", "while") and (self._is_constant(head) or _ENDLESS.match(head) is not None)
+        is_known = word != "switch" and self._leaving == leaving and not is_endless
         return {key: _several(net) if is_known else None for key, net in found.items()}
 
-    def _condition(self, found: Counts) -> None:
+    def _condition(self, found: Counts) -> str:
         """The brackets behind a keyword."""
         if self._token != "(":
             raise _UnclearError
+        start = self._start
         self._skip(found)
+        return self._code[start : self._end]
+
+    def _is_constant(self, head: str) -> bool:
+        """Whether a condition may be known when the code is compiled: a number, or a constant of the file."""
+        match = _CONSTANT.match(head)
+        if match is None or match[1] is None:
+            return match is not None
+        known = rf"(?:\bconstexpr\b[^;(){{}}]*|\bdefine[ \t]+|\btemplate\s*<[^;(){{}}]*)\b{match[1]}\b"
+        return re.search(known, self._with_directives) is not None
 
     def _plain(self) -> Counts:
         """A statement up to its semicolon; how often calls in it are made is not known."""
@@ -223,10 +304,10 @@ class _Reader:
 
     def _note(self, found: Counts) -> None:
         """Note a token of which it is not known how often it is reached."""
-        self._leaving += self._token in _LEAVES
         key = self._places.get(self._start, ("", 0))[0]
         if key:
             found[key] = None
+        self._leaving += self._token in _LEAVES or (self._token.isidentifier() and self._token not in _KEYWORDS)
 
 
 def _add(found: Counts, more: Mapping[str, Net | None]) -> None:

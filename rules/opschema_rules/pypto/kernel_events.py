@@ -12,14 +12,16 @@ from opschema_rules.pypto.event_balance import balances
 from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_facts import EventFault
 from opschema_rules.pypto.kernel_text import is_of_core
+from opschema_rules.pypto.kernel_walk import ENTRY
 
 _CALL = re.compile(r"\b(?:set|wait)_flag\(([^()]*)\)")
 _QUICK = (re.compile(r"set_flag\(([^()]*)\)"), re.compile(r"wait_flag\(([^()]*)\)"))
 """The same by name, which is much faster to find."""
 
 _WORD = re.compile(r"\b(?:set|wait)_flag\b")
-_PLAIN = re.compile(r"\s*(PIPE_\w+)\s*,\s*(PIPE_\w+)\s*,\s*(EVENT_ID\d+)\s*")
-_UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b|\basm\b")
+_PIPE = r"(PIPE_(?:S|V2?|M|MTE[1-5]|FIX|ALL))"
+_PLAIN = re.compile(rf"\s*{_PIPE}\s*,\s*{_PIPE}\s*,\s*(EVENT_ID\d+)\s*")
+_UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b|\basm\b|__asm|\brequires\b|define[ \t]+(?:PIPE_|EVENT_)|[gt]_\\\n|<%")
 
 
 class _Call:
@@ -74,13 +76,12 @@ def _signs(text: str, calls: Mapping[str, list[_Call]]) -> dict[str, int | None]
     known.
     """
     places = {call.span.start: (key, -1 if call.waits else 1) for key, own in calls.items() for call in own}
-    functions = balances(text, places) if places else []
-    found: dict[str, int | None] = {}
-    for key in calls:
-        nets = [item[key] for item in functions if key in item]
-        signs = {net.sign if net is not None else None for net in nets} - {0}
-        found[key] = signs.pop() if len(signs) == 1 else None
-    return found
+    signs: dict[str, set[int | None]] = {key: set() for key in calls}
+    for item in balances(text, places, ENTRY) if places else ():
+        for key, net in item.items():
+            signs[key].add(net.sign if net is not None else None)
+    found = ((key, own - {0}) for key, own in signs.items())
+    return {key: own.pop() if len(own) == 1 else None for key, own in found}
 
 
 def _fault(calls: list[_Call], sign: int | None) -> EventFault | None:

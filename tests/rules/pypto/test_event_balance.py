@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from itertools import product
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from opschema_rules.pypto.event_balance import Net, balances
 from opschema_rules.pypto.kernel_events import event_faults
+from opschema_rules.pypto.kernel_walk import ENTRY
 
 SET, WAIT = "set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);", "wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);"
 
@@ -108,7 +110,7 @@ def test_a_known_balance_is_that_of_all_ways(program: list[Node]) -> None:
         match.start(): ("key", 1 if match[0].startswith("set") else -1)
         for match in re.finditer("(?:set|wait)_flag", code)
     }
-    [found] = balances(code, places)
+    found, _ = balances(code, places, ENTRY)
     net = found.get("key", Net())
     totals = {total for total, end in ways(program) if end != "return"}
     if net is None or net.sign is None or not totals:
@@ -120,7 +122,7 @@ def test_a_known_balance_is_that_of_all_ways(program: list[Node]) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (f"{SET} for (;;) {{ {WAIT} use(); {SET} }} {WAIT} {WAIT}", [Net(-1)]),
+        (f"{SET} for (int i = 0; i < n; i++) {{ {WAIT} use(); {SET} }} {WAIT} {WAIT}", [Net(-1)]),
         (f"{SET} if (a) {{ {WAIT} }} else {{ use(); {WAIT} {WAIT} {SET} }} {WAIT}", [Net(-1)]),
         (f"if (a) {{ for (int i = 0; i < 4; i++) {{ {SET} {WAIT} {SET} }} }}", [Net(0, 1)]),
         (f"{SET} while (f(a)) {{ {WAIT} if (b) break; {SET} }}", [None]),
@@ -138,7 +140,7 @@ def test_balances(body: str, expected: list[Net | None]) -> None:
         match.start(): ("key", 1 if match[0].startswith("set") else -1)
         for match in re.finditer("(?:set|wait)_flag", code)
     }
-    assert [item.get("key") for item in balances(code, places)] == expected
+    assert [item.get("key") for item in balances(code, places, ENTRY)[:-1]] == expected
 
 
 @pytest.mark.parametrize(
@@ -154,3 +156,101 @@ def test_balances(body: str, expected: list[Net | None]) -> None:
 )
 def test_blocks_that_are_not_clear(text: str) -> None:
     assert event_faults(text) == ()
+
+
+ONCE, TWICE = f"{SET} use(); {WAIT} {WAIT}", f"{SET} use(); {SET} {WAIT}"
+
+
+def _faults(body: str, before: str = "") -> int:
+    return len(event_faults(f"{before}\nvoid kernel_entry() {{ {body} }}\n"))
+
+
+@pytest.mark.parametrize("body", [ONCE, TWICE, f"if (n > 0) {{ {ONCE} }}", f"while (more()) {{ {TWICE} }}"])
+def test_uneven_kernels(body: str) -> None:
+    assert _faults(body) == 1
+    assert _faults(body, "#define __gm__\n#ifndef N\n#define N 4\n#endif\n") == 1
+    assert _faults("use();", f"static void helper(int n) {{ {body} }}\nvoid other() {{ helper(1); }}") == 1
+
+
+EITHER = f"if (n > 8) {{ big(); {SET} }} else {{ {SET} }} finish();"
+
+RIGHT = {
+    "a helper that leaves early": (
+        f"{SET} for (int i = 0; i < n; i++) {{ step(i == n - 1); }}",
+        f"void step(bool last) {{ {WAIT} use(); if (last) return; {SET} }}",
+    ),
+    "a helper that leaves early in a branch": (
+        f"for (int i = 0; i < n; i++) {{ step(i == 0); }} {WAIT}",
+        f"void step(bool first) {{ {SET} if (first) {{ return; }} else {{ use(); }} {WAIT} }}",
+    ),
+    "a recursive helper": (
+        f"{SET} again(4);",
+        f"void again(int n) {{ {WAIT} if (n == 0) return; {SET} again(n - 1); }}",
+    ),
+    "a helper that nothing calls": (f"{SET} use(); {WAIT}", f"static void drain() {{ {WAIT} }}"),
+    "a macro that leaves": (
+        f"{SET} while (true) {{ {WAIT} BREAK_IF(last()); {SET} }}",
+        "#define BREAK_IF(c) if (c) break",
+    ),
+    "a macro of another file": (f"{SET} while (more()) {{ {WAIT} STOP_AT(i, n); {SET} }}", ""),
+    "macros with a brace each": (
+        f"LOOP(2); use(); {SET} ENDLOOP(); {WAIT} {WAIT}",
+        "#define LOOP(n) for (int i = 0; i < n; i++) {\n#define ENDLOOP() }",
+    ),
+    "a function that does not return": (
+        f"{SET} while (more()) {{ {WAIT} if (last()) finish(); {SET} }}",
+        "[[noreturn]] void finish();",
+    ),
+    "a trap": (f"if (bad) {{ {SET} trap(); }} {SET} use(); {WAIT}", ""),
+    "a macro that defines a function": (
+        EITHER,
+        f"#define DEFINE(name, ...) void name() __VA_ARGS__\nDEFINE(finish, {{ {WAIT} }})",
+    ),
+    "a lambda of the file": (EITHER, f"static const auto finish = fn([](int) {{ {WAIT} }});"),
+    "an initializer": (f"K k; {EITHER}", f"struct K {{ K() : x(call([] {{ {WAIT} }})) {{}} int x; }};"),
+    "a branch that is not compiled": (
+        f"{SET} {WAIT} if constexpr (DEBUG) {{ {SET} }}",
+        "constexpr bool DEBUG = false;",
+    ),
+    "a constant": (f"{SET} {WAIT} if (DEBUG) {{ {SET} }}", "constexpr bool DEBUG = false;"),
+    "zero": (f"{SET} {WAIT} if (0) {{ {SET} }}", ""),
+    "false": (f"{SET} {WAIT} while (false) {{ {WAIT} }}", ""),
+    "code behind a return": (f"{SET} use(); {WAIT} return; {SET} more();", ""),
+    "a loop that never ends": (f"{SET} for (;;) {{ {WAIT} serve(); {SET} }}", ""),
+    "another loop that never ends": (f"{SET} while (1) {{ {WAIT} serve(); {SET} }}", ""),
+    "a statement that directives divide": (
+        f"for (int i = 0; i < 2; i++)\n#if defined(__DAV_CUBE__)\n{{ use(); }}\n#else\n{{ {SET} }}\n#endif\n{WAIT} {WAIT}",
+        "",
+    ),
+    "a pipe of a template": (
+        f"{SET} {WAIT} signal<PIPE_S>();",
+        "template <pipe_t PIPE_A> void signal() { set_flag(PIPE_A, PIPE_V, EVENT_ID0); }",
+    ),
+    "another name of an event": (f"{SET} {WAIT} {SET}", "#define EVENT_ID10 EVENT_ID0"),
+    "assembler": (f'{SET} __asm__("wait"); {SET} {WAIT}', ""),
+    "digraphs": (f"for (int i = 0; i < 2; i++) <% use(); {SET} %> {WAIT} {WAIT}", ""),
+    "a word of two lines": (f"{SET} while (more()) {{ {WAIT} if (last()) bre\\\nak; {SET} }}", ""),
+}
+
+
+@pytest.mark.parametrize(("body", "before"), RIGHT.values(), ids=RIGHT)
+def test_kernels_that_may_be_right(body: str, before: str) -> None:
+    assert _faults(body, before) == 0
+
+
+@pytest.mark.parametrize("part", ["if (a) {} else ", "if (a) ", "for (;;) ", "do ", "{ ", "while (a) if (b) "])
+def test_deep_statements(part: str) -> None:
+    assert _faults(f"{part * 20_000}use(); {ONCE}") in (0, 1)
+
+
+def test_many_functions_take_linear_time() -> None:
+    def seconds(number: int) -> float:
+        code = "".join(
+            f"void f{i}() {{ {SET} {SET} {WAIT} }} ".replace("EVENT_ID0", f"EVENT_ID{i}") for i in range(number)
+        )
+        began = time.process_time()
+        event_faults(code)
+        return time.process_time() - began
+
+    seconds(50)
+    assert min(seconds(1600) for _ in range(3)) < 8 * max(seconds(400), 0.01)
