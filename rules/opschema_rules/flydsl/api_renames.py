@@ -94,7 +94,7 @@ def _rows() -> Iterator[Renamed]:
 
 
 def _protocol() -> Iterator[Renamed]:
-    """Protocols of arguments and values of the DSL, and the functions that ask for them."""
+    """Yield the protocols of the DSL's arguments and values, and the functions that check for them."""
     protocol = "flydsl.compiler.protocol"
     functions = {
         "fly_types": "get_ir_types",
@@ -125,4 +125,4 @@ MOVED = {
     "flydsl.utils.smem_allocator.SMEM_CAPACITY_MAP": "flydsl.runtime.device",
     "flydsl.utils.smem_allocator.check_smem_capacity": "flydsl.runtime.device",
 }
-"""Names that are in another module only, by their old names in full."""
+"""Names that only moved to another module, by their old full names."""

@@ -1,4 +1,4 @@
-"""`drop-num-records`: byte counts of descriptors, which say what the layout gives anyway."""
+"""`drop-num-records`: removes byte counts of descriptors that equal the size of the layout."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from opschema_rules.flydsl.model import Descriptor, FlyTree
 _KEYWORD = "num_records_bytes"
 _BYTES = (1, 2, 4, 8)
 MAX_BYTES = 2**31 - 1
-"""Most bytes that 32 bits count."""
+"""The largest byte count that fits in 32 bits."""
 
 _CONVERSIONS = ("Int32", "Int64", "Index")
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
-    """The calls of `make_buffer_tensor` with `max_size=False` and a byte count."""
+    """Yield the calls of `make_buffer_tensor` with `max_size=False` and a byte count."""
     tree = tree_of(draft)
     for found in tree.descriptors if tree is not None else ():
         size = found.max_size
@@ -129,13 +129,13 @@ def _check_one(tree: FlyTree, place: Place, sized: Sized) -> None:
 
 
 def _refuses_constants(tree: FlyTree) -> bool:
-    """Whether the tree's own FlyDSL has the guard that it had for two days in May 2026."""
+    """Whether the tree's own FlyDSL has the guard that existed for two days in May 2026."""
     own = tree.answers.definition("make_buffer_tensor")
     return own is not None and "raise ValueError" in own.file.text(own.function.outer)
 
 
 def _drop(rewrite: Rewrite, found: Descriptor) -> Iterator[Place]:
-    """Drop the argument, and the local that it was; the comments that speak of it."""
+    """Remove the argument, and the local variable that it was; yield the comments that mention it."""
     tree = rewrite.tree
     call = tree.find(found.expr.span, cst.Call)
     value = found.num_records
@@ -151,7 +151,7 @@ def _drop(rewrite: Rewrite, found: Descriptor) -> Iterator[Place]:
 
 
 def _comments(tree: PythonTree, path: str, call: cst.Call) -> Iterator[Place]:
-    """The comments right above a statement, if they speak of the argument."""
+    """Yield the comments directly above a statement that mention the argument."""
     statement = tree.statement(call)
     top, line = tree.top(statement), tree.line_start(tree.span(statement).start)
     text = tree.text[top:line]

@@ -1,4 +1,4 @@
-"""Values that a branch of the GPU cannot give a variable."""
+"""Variables that the branches of a GPU `if` give values of different types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opschema_rules.flydsl.gpu_blocks import head, in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 
 _CHOICE = re.compile(r"else(?<!\welse)\b(?!\s*:)")
-"""The `else` of an expression."""
+"""The `else` of a conditional expression."""
 
 
 @rule("FLY232", "branch-value", pure=True)
@@ -117,12 +117,12 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
 
 
 def _is_dynamic(values: DeviceValues, body: Body, test: Expr) -> bool:
-    """Whether a condition surely is known on the GPU only."""
+    """Whether a condition is known on the GPU only."""
     return test.kind == "compare" and bool(values.of(body, test))
 
 
 def _choices(values: DeviceValues, body: Body) -> Iterator[tuple[Expr, str]]:
-    """The expressions ``a if c else b`` of two types, with the reason."""
+    """Yield the expressions ``a if c else b`` with two types, each with the reason."""
     outer = body.file.text(body.function.outer) if body.function is not None else ""
     text = body.file.source.text
     for item in all_statements(body.statements) if _CHOICE.search(outer) else ():
@@ -137,7 +137,7 @@ def _choices(values: DeviceValues, body: Body) -> Iterator[tuple[Expr, str]]:
 
 
 def _may_branch(body: Body, device: frozenset[str]) -> bool:
-    """Whether a comparison decides an `if` or a `while` that may be known on the GPU only, by facts and text alone."""
+    """Whether a comparison decides an `if` or a `while` that may depend on a GPU value, by facts and text alone."""
     text = body.file.text(body.function.outer) if body.function is not None else ""
     tests = (item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind == "compare")
     return "while " in text or any(_may_be_device(body, test, device) for test in tests)

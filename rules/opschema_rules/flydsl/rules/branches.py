@@ -178,7 +178,7 @@ def _asked(need: Need) -> str:
 
 
 def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Related]:
-    """The sources of the device values: the parameter, or the loop."""
+    """Yield the sources of a device value: the parameter or the loop."""
     for name in names_read([need.expr]):
         parameter = traced.parameter(name)
         if parameter is not None and values.bindings(need.body, name) == [None]:
@@ -189,7 +189,7 @@ def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Relat
 
 
 def _loop(values: DeviceValues, need: Need) -> Span | None:
-    """The ``range`` of the loop whose variable a raw value comes from, where it is bound once and in the same function."""
+    """Return the ``range`` of the loop whose variable is the raw value, if the variable is bound once and in the same function."""
     for name in names_read([need.expr]) if need.value == "raw" else ():
         match values.bindings(need.body, name):
             case [Statement() as loop] if is_loop(loop) and loop.exprs[1].span in _iterated(need.body):
@@ -199,13 +199,13 @@ def _loop(values: DeviceValues, need: Need) -> Span | None:
 
 @cached_on_argument
 def _iterated(body: Body) -> dict[Span, Expr]:
-    """The expressions that the loops of a function run over, by their spans and, for calls, also by those of their callees."""
+    """The expressions that the loops of a function iterate over, by span; calls also by the span of the callee."""
     found = [item.exprs[1] for item in all_statements(body.statements) if item.kind == "for"]
     return {item.span: item for item in found} | {item.items[0].span: item for item in found if item.kind == "call"}
 
 
 def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
-    """Another loop or condition, where one word makes it."""
+    """Return a fix that replaces one word: the loop function or the condition."""
     path = need.body.file.path
     outer = need.outer
     if need.use == "decide: const_expr" and need.value == "number" and outer.kind == "call":
@@ -228,7 +228,7 @@ def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
 
 
 def _is_of_loop(need: Need) -> bool:
-    """Whether a loop runs over the call that needs a value."""
+    """Whether the call that needs a value is what a loop iterates over."""
     return need.outer.span in _iterated(need.body)
 
 
@@ -243,7 +243,7 @@ def _is_static(expr: Expr) -> bool:
 
 
 def _unrolled(tree: FlyTree, body: Body) -> str:
-    """The body's name for ``range_constexpr``; empty when no import leads there."""
+    """Return the body's name for ``range_constexpr``; empty if it is not imported."""
     for name in ("range_constexpr", "fx.range_constexpr", "expr.range_constexpr"):
         if tree.names.full(body, name).startswith("flydsl."):
             return name

@@ -1,4 +1,4 @@
-"""Dependencies that the compile cache does not see: captured values, helpers elsewhere, attributes of instances."""
+"""Dependencies that the compile cache ignores: captured values, helpers in other folders, instance attributes."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _missed(item: StaleCapture) -> Diagnostic:
 
 
 def _bound(cell: Cell) -> Span:
-    """The place where a variable is bound."""
+    """Return the place where a variable is bound."""
     param = next((item for item in cell.binder.params if item.name == cell.name), None)
     if param is not None:
         return param.span

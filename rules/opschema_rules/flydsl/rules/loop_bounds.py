@@ -127,7 +127,7 @@ def _keywords(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator
 
 
 def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator[Diagnostic]:
-    """Bounds of a loop of Python that `/` computes, which gives a `float` of any two numbers."""
+    """Yield findings on bounds of a Python loop that `/` computes, which always gives a `float`."""
     values = device_values(tree, traced)
     for bound in call.positional():
         given = values.bindings(body, bound.text) if is_variable(bound) else [bound]
@@ -145,7 +145,7 @@ def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterato
 
 
 def _is_instance(values: DeviceValues, body: Body, expr: Expr) -> bool:
-    """Whether a value may be made by a class of the tree, which divides as it says."""
+    """Whether a value may be an instance of a class of the tree, which may define its own division."""
     found = [expr, *(values.bindings(body, expr.text) or ())] if is_variable(expr) else [expr]
     calls = [item for item in found if isinstance(item, Expr) and item.kind == "call"]
     return any(values.names.meaning(body, item.callee).kind == "class" for item in calls if item.callee)

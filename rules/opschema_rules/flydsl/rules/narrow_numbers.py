@@ -15,7 +15,7 @@ from opschema_rules.flydsl.workloads import Workload, workloads
 
 _LEAST = -(2**31)
 _MOST = {"Int32": 2**31 - 1, "Uint32": 2**32 - 1}
-"""The greatest sizes; other numbers of 32 bits may be meant as unsigned ones, and as signed ones."""
+"""The largest values by type; any other 32-bit number may be meant as signed or as unsigned."""
 
 
 @rule("FLY226", "i32-overflow", severity="warning", pure=True)
@@ -172,7 +172,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _passed_by_host(tree: FlyTree) -> Iterator[tuple[Call, list[Workload]]]:
-    """The calls of launchers by code that is not traced, each with what it passes as far as that is known."""
+    """Yield the calls of launchers from untraced code, each with the known values of its arguments."""
     for traced in tree.traced:
         for call in traced.calls if traced.kind == "jit" else ():
             if tree.around(call.body) is None and binds_as_written(tree, call):
@@ -182,7 +182,7 @@ def _passed_by_host(tree: FlyTree) -> Iterator[tuple[Call, list[Workload]]]:
 
 
 def _arguments(call: Call, passed: list[Workload]) -> Iterator[Diagnostic]:
-    """Arguments beyond the range of their parameters, each once."""
+    """Yield findings on arguments beyond the range of their parameters, each once."""
     narrow = {item.name: item for item in call.target.call_parameters if item.kind is Kind.NUMBER and item.dsl in _MOST}
     reported: set[str] = set()
     for workload in passed if narrow else ():

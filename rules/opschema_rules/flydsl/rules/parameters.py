@@ -1,4 +1,4 @@
-"""Parameters and their arguments: constants of the trace, values of run time."""
+"""Parameters and their arguments: trace-time constants and run-time values."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
 
 
 def _origin(item: Argument) -> Iterator[Related]:
-    """The launcher's parameter that an argument names."""
+    """Yield the launcher's parameter that an argument names."""
     names = [part.text for part in item.expr.walk() if part.kind == "name"]
     around = item.around
     found = next((found for name in names if around is not None and (found := around.parameter(name))), None)
@@ -132,7 +132,7 @@ def _origin(item: Argument) -> Iterator[Related]:
 
 
 def _is_host(tree: FlyTree, call: Call) -> bool:
-    """Whether a call stands where nothing is traced, as far as the tree shows."""
+    """Whether a call is in host code that is not traced, as far as the tree shows."""
     outermost = [body for body in call.body.outward() if body.function is not None]
     traced = any(tree.around(body) is not None for body in outermost)
     callers = [body for item in outermost for body, _ in tree.bodies.calls_of(item)]
@@ -240,7 +240,7 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
-    """Defaults that no parameter of the kind can have, where a call counts on them."""
+    """Yield findings on defaults that no parameter of the kind can have, if a call relies on them."""
     for parameter in traced.call_parameters:
         default = parameter.param.default
         if default is None or not _is_unfit_default(traced, parameter, default):
@@ -269,7 +269,7 @@ def _is_unfit_default(traced: Traced, parameter: Parameter, default: Expr) -> bo
 
 
 def _counts_on(tree: FlyTree, call: Call, parameter: Parameter) -> bool:
-    """Whether a call leaves a parameter to its default, and the function is not just called by another one while that is traced."""
+    """Whether a call relies on a parameter's default, and the function is not only called while another one is traced."""
     if call.unpacks or call.argument(parameter.name) is not None or not fits(tree, call):
         return False
     return (call.target.kind == "kernel" or _is_host(tree, call)) and not is_unsure(tree, call.body, call.expr)
@@ -310,7 +310,7 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
 
 
 def _other_type(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
-    """An argument of another of FlyDSL's types, which raises if the body reads what it does not have."""
+    """Yield a finding on an argument of another FlyDSL type, which raises if the body reads an attribute that it lacks."""
     types, target, parameter = clash(item), item.call.target, item.parameter
     if types is None:
         return
@@ -333,7 +333,7 @@ def _other_type(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
 
 
 def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, expr: Expr) -> Fix | None:
-    """A constant made a value of the parameter's type, if that type has a name where the constant stands."""
+    """Return the fix that converts a constant to the parameter's type, if that type has a name at the constant's place."""
     annotation = parameter.param.annotation
     if parameter.kind is not Kind.NUMBER or annotation is None or annotation.kind != "name":
         return None
