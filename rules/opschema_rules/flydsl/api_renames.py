@@ -20,7 +20,7 @@ class Renamed(msgspec.Struct, frozen=True):
     ``old`` and ``new`` are in full (``flydsl.compiler.from_dlpack``), as users reach them; those of methods that any class
     may define begin with a dot (``.__fly_values__``). ``removed`` is the first release without the old name, empty while it
     stands. ``same`` is whether the new one means the same wherever the old one is written for one of ``eras``; else a person has
-    to decide, for which ``remark`` says what differs. ``tensors`` when the first argument must be a tensor of torch.
+    to decide, for which ``remark`` says what differs. ``tensors`` when the first argument must be a torch tensor.
     """
 
     old: str

@@ -1,4 +1,4 @@
-"""The arguments of calls of traced functions: values of Python, device values, tensors."""
+"""The arguments of calls of traced functions: Python values, device values, tensors."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def unlike(values: DeviceValues, body: Body, choice: Expr) -> str:
     types, (first, second) = NumberTypes(values), choice.items[1:]
     for item in (first, second):
         if item.kind == "const" and (item.value is None or isinstance(item.value, str)):
-            return f"`{body.file.text(item)}` is no value of the GPU"
+            return f"`{body.file.text(item)}` is not a GPU value"
     kinds = types.of(body, first), types.of(body, second)
     one, other = map(machine_type, kinds)
     small = all(kind != INT or is_small(types, body, item) for kind, item in zip(kinds, (first, second), strict=True))

@@ -1,8 +1,8 @@
 """Device values: values in a traced function that are known on the GPU only, so that Python cannot count, index or branch by them.
 
 Each number among the parameters is one, unless it is a ``Constexpr``, and so is all that is computed from it. The variable of a
-``for`` over ``range``, which is a loop of the GPU too, is *raw*: not even a number of FlyDSL's, and true wherever Python asks. A
-plain number that an `if` of the GPU changes is one behind it.
+``for`` over ``range``, which is a GPU loop too, is *raw*: not even a FlyDSL number, and true wherever Python asks. A
+plain number that a GPU `if` changes is one behind it.
 """
 
 from __future__ import annotations

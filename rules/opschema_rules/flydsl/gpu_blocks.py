@@ -1,6 +1,6 @@
 """GPU blocks: the blocks of a traced function that FlyDSL makes functions of, so that Python does not run them as written.
 
-These are the bodies of a `for` over ``range``, of a `while` and of an `if`, whether its condition is a value of the GPU or one of
+These are the bodies of a `for` over ``range``, of a `while` and of an `if`, whether its condition is a GPU value or one of
 Python. Blocks under ``const_expr``, other loops with the loops in them, and loops over ``range(..., init=...)`` stay as they are.
 """
 

@@ -36,7 +36,7 @@ def what_is_no_stream(tree: FlyTree, item: Argument) -> str:
     """
     value = item.value
     if isinstance(value.value, str | float) or value.kind in _DISPLAYS:
-        return f"`{item.text}` is none"
+        return f"`{item.text}` is not one"
     if value.kind == "name" and tree.names.external(item.call.body, value.text) in _STREAMS:
         return f"`{item.text}` is a class: write `{item.text}()`"
     return ""

@@ -1,5 +1,5 @@
 """Types of the arguments that FlyDSL's functions take, and what an argument surely is: a value of one of FlyDSL's types, a type, or
-a plain value of Python.
+a plain Python value.
 """
 
 from __future__ import annotations
@@ -70,12 +70,10 @@ _NO_TYPES: frozenset[Nature] = frozenset({"torch dtype", "python type", "flydsl 
 _OTHER_TYPES: frozenset[Nature] = frozenset({"torch dtype", "python type", "display"})
 _NUMBERS = (int, float, str, bytes)
 
-ELEMENT = Taken(
-    "a type of FlyDSL's, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (float, str, bytes, type(None))
-)
-DTYPE = Taken("a type of FlyDSL's, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (*_NUMBERS, type(None)))
-OPTIONAL_DTYPE = Taken("a type of FlyDSL's, such as `fx.Float32`", ALL, _OTHER_TYPES, _NUMBERS)
-CAST = Taken("a type of FlyDSL's, such as `fx.Float32`", ALL, frozenset({"torch dtype", "display"}), (str, bytes))
+ELEMENT = Taken("a FlyDSL type, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (float, str, bytes, type(None)))
+DTYPE = Taken("a FlyDSL type, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (*_NUMBERS, type(None)))
+OPTIONAL_DTYPE = Taken("a FlyDSL type, such as `fx.Float32`", ALL, _OTHER_TYPES, _NUMBERS)
+CAST = Taken("a FlyDSL type, such as `fx.Float32`", ALL, frozenset({"torch dtype", "display"}), (str, bytes))
 COPY = Taken("a copy atom", (ALL | {NUMERIC}) - _COPIES, _NO_TYPES, (*_NUMBERS, type(None)))
 COPY_OPERATION = Taken("a copy operation", ALL | {NUMERIC}, _NO_TYPES, (*_NUMBERS, type(None)))
 MMA_OPERATION = Taken("an MMA operation", ALL | {NUMERIC}, _NO_TYPES, (*_NUMBERS, type(None)))
@@ -107,9 +105,9 @@ FUNCTIONS: dict[str, tuple[Taken, ...]] = {
         OPTIONAL_DTYPE,
     ),
     "Vector.make_type": (_ANYTHING, DTYPE),
-    "recast_iter": (Taken("a type of FlyDSL's", frozenset(), frozenset({"torch dtype", "python type"}), (str,)),),
+    "recast_iter": (Taken("a FlyDSL type", frozenset(), frozenset({"torch dtype", "python type"}), (str,)),),
     "from_c_void_p": (
-        Taken("a type of FlyDSL's, such as `fx.Uint8`", frozenset(), _OTHER_TYPES, (str, int, type(None))),
+        Taken("a FlyDSL type, such as `fx.Uint8`", frozenset(), _OTHER_TYPES, (str, int, type(None))),
         Taken("an address", frozenset(), _NO_TYPES, (float, str)),
     ),
     "copy": (COPY, TENSOR, TENSOR),
@@ -130,8 +128,8 @@ FUNCTIONS: dict[str, tuple[Taken, ...]] = {
     "make_view": (ITERATOR, LAYOUT),
     "make_buffer_tensor": (TENSOR,),
     "memref_load_vec": (TENSOR,),
-    "MFMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a type of FlyDSL's", frozenset(), _OTHER_TYPES, (str,))] * 2),
-    "WMMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a type of FlyDSL's", frozenset(), _OTHER_TYPES, (str,))] * 2),
+    "MFMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a FlyDSL type", frozenset(), _OTHER_TYPES, (str,))] * 2),
+    "WMMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a FlyDSL type", frozenset(), _OTHER_TYPES, (str,))] * 2),
 }
 """The positional arguments that FlyDSL's functions accept, by function name; a static method's name includes its class."""
 

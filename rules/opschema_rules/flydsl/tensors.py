@@ -40,7 +40,7 @@ _OF_TORCH = frozenset(
     )
 )
 _RESHAPED = frozenset(("reshape", "view", "flatten", "permute", "transpose", "squeeze", "unsqueeze", "clone", "t"))
-_LEAVING = {"numpy": "an array of NumPy", "tolist": "a list"}
+_LEAVING = {"numpy": "a NumPy array", "tolist": "a list"}
 """Methods of torch tensors whose result is not a tensor."""
 
 _DEEPEST = 16
@@ -227,7 +227,7 @@ def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
             return _LEAVING[method]
         return ""
     is_dtype = expr.kind == "name" and tree.names.external(body, expr.text) in _ELEMENTS
-    return "a dtype of torch" if is_dtype and not may_be_another(tree, body, expr) else ""
+    return "a torch dtype" if is_dtype and not may_be_another(tree, body, expr) else ""
 
 
 def is_address(tree: FlyTree, body: Body, expr: Expr) -> bool:

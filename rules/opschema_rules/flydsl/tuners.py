@@ -58,7 +58,7 @@ class Configs(msgspec.Struct):
 
 
 def is_of_autotune(tree: FlyTree, body: Body, call: Expr, word: str) -> bool:
-    """Whether a call is known to be of that function of FlyDSL's module `autotune`."""
+    """Whether a call is known to be of that function in FlyDSL's module `autotune`."""
     if called_word(call.items[0]) != word or not call.callee or may_be_another(tree, body, call.items[0]):
         return False
     full = tree.names.full(body, call.callee)

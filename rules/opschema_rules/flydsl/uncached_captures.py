@@ -38,9 +38,9 @@ _LIST = UncachedCapture("a list", "capture `tuple({})` instead", mutable=True)
 _DICT = UncachedCapture("a dict", "capture `tuple({}.items())` instead", mutable=True)
 _SET = UncachedCapture("a set", "capture `tuple(sorted({}))` instead", mutable=True)
 _FROZENSET = UncachedCapture("a frozenset", "capture `tuple(sorted({}))` instead")
-_DTYPE = UncachedCapture("a torch.dtype", "capture `str({})` and read it, too")
-_DEVICE = UncachedCapture("a torch.device", "capture `str({})` and read it, too")
-_BYTES = UncachedCapture("bytes", "capture `{}.hex()` and read it, too")
+_DTYPE = UncachedCapture("a torch.dtype", "capture `str({})` and read it too")
+_DEVICE = UncachedCapture("a torch.device", "capture `str({})` and read it too")
+_BYTES = UncachedCapture("bytes", "capture `{}.hex()` and read it too")
 _RANGE = UncachedCapture("a range", "capture its bounds instead")
 _PARTIAL = UncachedCapture("a functools.partial", "define a function instead")
 _NAMESPACE = UncachedCapture("a namespace", "capture the values that it holds instead")
@@ -187,15 +187,15 @@ class Captures:
         outside = {item.name for item in order if isinstance(item, External)}
         if outside and outside <= _ENUMS:
             missed = sees_enumerations(self.tree) is False
-            return (
-                UncachedCapture(f"a member of `{ref.name}`", "capture `{}.name` and read it, too") if missed else None
-            )
+            return UncachedCapture(f"a member of `{ref.name}`", "capture `{}.name` and read it too") if missed else None
         if not outside <= harmless:
             return None
         decorators = [self.tree.names.external(self.tree.bodies.module(ref.file), item) for item in _decorators(ref)]
         if any(item not in ("dataclasses.dataclass", "typing.final") for item in decorators):
             return None
-        return UncachedCapture(f"an instance of `{ref.name}`", "capture what it reads of it instead", cls=ref)
+        return UncachedCapture(
+            f"an instance of `{ref.name}`", "capture the values that are read from it instead", cls=ref
+        )
 
 
 def _decorators(ref: ClassRef) -> list[str]:

@@ -490,7 +490,7 @@ CARRIED = [
         "v = fx.Int32(1)\nx = 0.0\nfor i in range(4):\n    x = v.to(fx.Float32)",
     ),
 ]
-"""Variables that a loop of the GPU carries."""
+"""Variables that a GPU loop carries."""
 
 BOUNDS = [
     *_told(

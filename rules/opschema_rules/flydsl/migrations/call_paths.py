@@ -53,14 +53,14 @@ def calls_of(references: References, function: Body) -> list[tuple[Body, Expr]]:
     assert function.function is not None
     name, place = function.function.name, function.at(function.function.span)
     if function.method is function:
-        raise Unproved(place, f"what calls the method `{name}()` is not followed")
+        raise Unproved(place, f"calls of the method `{name}()` cannot be followed")
     calls: list[tuple[Body, Expr]] = []
     for found in references.of_function(function.file.path, function.function):
         if found.called is None:
-            raise Unproved(found.place, f"what calls `{name}()` from here on is not known")
+            raise Unproved(found.place, f"the calls of `{name}()` from here on are not known")
         calls.append((found.body, found.called))
     if not calls:
-        raise Unproved(place, f"nothing calls `{name}()`, so what it is given is not known")
+        raise Unproved(place, f"nothing calls `{name}()`, so its arguments are not known")
     return calls
 
 
@@ -80,7 +80,7 @@ class CallPath:
         """Return the error for an expression whose value is not known."""
         text = " ".join(body.file.text(expr).split())
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        return Unproved(body.at(expr), f"what `{shown}` comes to is not known")
+        return Unproved(body.at(expr), f"the value of `{shown}` is not known")
 
     def step(self, body: Body, expr: Expr) -> None:
         """Count a followed expression.

@@ -53,7 +53,7 @@ def check_names(names: Iterable[str]) -> None:
     """
     for name in names:
         if not name.isidentifier() or iskeyword(name):
-            raise OpschemaError(f"`{name}` is not a name of Python")
+            raise OpschemaError(f"`{name}` is not a Python name")
 
 
 def check_number(references: References, constant: Constant) -> None:
@@ -65,7 +65,7 @@ def check_number(references: References, constant: Constant) -> None:
     name, value = constant.name, constant.assign.value
     folded = references.tree.evaluator.fold(constant.file, value) if value is not None else None
     if len(constant.file.assigns[name]) > 1 or not constant.assign.sure:
-        raise LeftAlone(constant.place, f"`{name}` is assigned more than once, or not always")
+        raise LeftAlone(constant.place, f"`{name}` is assigned more than once or conditionally")
     for place in references.writes_of(constant.path, constant.assign):
         raise LeftAlone(place, f"`{name}` of {constant.path} is set here")
     number = folded.value if isinstance(folded, Folded) else None
@@ -146,10 +146,10 @@ def _rename_read(
     if reference.word == 0:
         own = path == constant.path or path in imported or reference.use.name.partition(".")[0] != constant.name
         if not own:
-            raise LeftAlone(reference.place, f"`{constant.name}` comes from an import of everything")
+            raise LeftAlone(reference.place, f"`{constant.name}` comes from `import *`")
         return
     if reference.named is None:
-        raise LeftAlone(reference.place, "the name is written over white space")
+        raise LeftAlone(reference.place, "there is white space around the dots of the name")
     with bench.on(path) as rewrite:
         rewrite.replace(reference.named, name)
 
@@ -159,7 +159,7 @@ def _rename_in(
 ) -> None:
     taken = module_uses(rewrite.tree, name)
     if taken:
-        raise Refused([Problem(rewrite.tree.span(taken[0]).start, f"`{name}` is a name of this module already")])
+        raise Refused([Problem(rewrite.tree.span(taken[0]).start, f"`{name}` is already a name in this module")])
     for node in nodes:
         start, end = rewrite.tree.span(node)
         if any(span.start <= start < span.end for span in keep):

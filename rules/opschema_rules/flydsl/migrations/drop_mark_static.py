@@ -130,7 +130,9 @@ def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     for site in sites:
         try:
             if Era.BAKED in tree.contract.eras:
-                raise LeftAlone(site.place, "this FlyDSL, or one that it may be, has sizes in the key by it only")
+                raise LeftAlone(
+                    site.place, "only this call puts sizes into the key of this FlyDSL, or of one that it may be"
+                )
             with bench.atomic():
                 _drop(bench, site, rest)
         except LeftAlone as found:
@@ -166,7 +168,7 @@ def _drop(bench: Workbench, site: Site, rest: _Left) -> None:
                 _drop_imports(rewrite, test)
             case _Call() as found:
                 if not found.known:
-                    raise LeftAlone(site.place, "what its object is, is not known")
+                    raise LeftAlone(site.place, "its object is not known")
                 _drop_call(rewrite, rewrite.tree.find(found.call.span, cst.Call))
                 if found.pins:
                     rest.pinned.append(site.place)
@@ -183,7 +185,7 @@ def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
     problems = [problem for arg in call.args for problem in effects(tree, arg.value)]
     removed = Span(tree.outer(call.func.value).end, tree.span(call).end)
     if "#" in tree.text[removed.start : removed.end]:
-        problems.append(Problem(removed.start, "there is a comment in what would be removed"))
+        problems.append(Problem(removed.start, "the removed code contains a comment"))
     if problems:
         raise Refused(problems)
     statement, base = tree.statement(call), _base(call)
@@ -236,7 +238,7 @@ def _tidy(draft: Draft, rest: _Left) -> Iterator[Note]:
                 cut += places
         draft.settle()
     for place in cut:
-        yield Note(draft.forward(place, since), f"what spoke of `{NAME}` was cut out here: read it again")
+        yield Note(draft.forward(place, since), f"mentions of `{NAME}` were removed here: check the text")
     for found in _mentions(draft):
         yield Note(found.place, f"`{NAME}` is still mentioned here")
 

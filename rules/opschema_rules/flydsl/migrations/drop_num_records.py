@@ -117,15 +117,15 @@ def _check_one(tree: FlyTree, place: Place, sized: Sized) -> None:
     ratio = sized.given.ratio(layout.elements)
     fits = ratio * 8 == layout.bits if ratio is not None and layout.bits else ratio in _BYTES
     if not fits:
-        raise LeftAlone(place, "the count is not, or not for certain, the tensor's elements times their size")
+        raise LeftAlone(place, "the count may differ from the tensor's elements times their size")
     if sized.wide or (sized.given.value or 0) > MAX_BYTES:
-        reason = "the count has 64 bits: what the layout gives may be computed with 32, and overflow"
+        reason = "the count has 64 bits: the size from the layout may be computed in 32 bits and overflow"
         raise LeftAlone(place, reason)
     if layout.baked:
         reason = "without it the size would be a constant of the compiled code, whose key has no shape"
         raise LeftAlone(place, reason)
     if layout.constant and _refuses_constants(tree):
-        raise LeftAlone(place, "`make_buffer_tensor` refuses to take the size from a constant layout here")
+        raise LeftAlone(place, "`make_buffer_tensor` rejects a constant layout as the size here")
 
 
 def _refuses_constants(tree: FlyTree) -> bool:

@@ -228,7 +228,7 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
 def _leftovers(draft: Draft, changed: Mapping[str, Place], tested: Iterable[str]) -> Iterator[Note]:
     """Yield notes on places that may still mention a removed guard."""
     for place in changed.values():
-        yield Note(place, "its docstring and comments may still mention the guard: read them again")
+        yield Note(place, "its docstring and comments may still mention the guard: check them")
     for path in tested:
         mention = _GUARD.search(draft.text(path))
         if mention is not None:

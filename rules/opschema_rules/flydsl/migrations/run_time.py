@@ -102,15 +102,15 @@ class RunTime:
             self._check_passed(name, traced, call.args.index(arg))
         elif not self._is_loop(call, arg) and not self._is_cast(call):
             last = callee.rpartition(".")[2]
-            unknown = f"whether `{callee}()` does without is not known"
-            raise self._refused(name, f"`{callee}()` asks for it" if last in _STATIC else unknown)
+            unknown = f"whether `{callee}()` needs it is not known"
+            raise self._refused(name, f"`{callee}()` needs it" if last in _STATIC else unknown)
 
     def _check_passed(self, name: cst.Name, call: Call, index: int) -> None:
         param = param_for(call.expr, index + 1, [item.param for item in call.target.call_parameters])
         found = call.target.parameter(param.name) if param is not None else None
         if found is None or found.kind is not Kind.NUMBER:
             what = f"`{found.name}` of " if found is not None else ""
-            raise self._refused(name, f"{what}`{call.target.name}()` is not a number of run time")
+            raise self._refused(name, f"{what}`{call.target.name}()` is not a run-time number")
 
     def _check_element(self, name: cst.Name, element: cst.Element) -> None:
         """Check an element of a tuple: the grid of a launch, possibly in a local variable, or one of several assigned values."""
@@ -133,7 +133,7 @@ class RunTime:
         call = next((item for item in self.nodes.ancestors(element) if not isinstance(item, _LISTED)), None)
         callee = " ".join(self.nodes.code(call.func).split()) if isinstance(call, cst.Call) else ""
         if callee.rpartition(".")[2] in _STATIC:
-            raise self._refused(name, f"`{callee}()` asks for it")
+            raise self._refused(name, f"`{callee}()` needs it")
         raise self._refused(name, "it is an element here, and what reads it is not known")
 
     def _check_assigned(self, name: cst.Name, statement: cst.Assign) -> None:

@@ -120,7 +120,7 @@ def _prefix(tree: FlyTree, traced: Traced) -> str:
 def variadic_parameter(file: FlyFile) -> Iterator[Diagnostic]:
     """A parameter of a traced function that takes any number of arguments.
 
-    FlyDSL passes each parameter of a kernel by its name, and makes a value of the GPU of each parameter of a launcher. So `*rest`
+    FlyDSL passes each parameter of a kernel by its name, and makes a GPU value of each parameter of a launcher. So `*rest`
     of a kernel or a launcher raises `TypeError` at every call, even if nothing is passed for it, and so does `**rest` of a
     launcher. Functions that are called while others are traced are plain functions, which may have such parameters.
 

@@ -234,5 +234,5 @@ def _fault(fault: str, name: str, params: tuple[Param, ...], missing: list[str])
     if fault == "missing":
         return f"needs {quoted(missing)}"
     if fault == "position-only":
-        return f"takes `{name}` only by position"
+        return f"takes `{name}` by position only"
     return f"has no parameter `{name}`{did_you_mean(near_name(name, [item.name for item in params]))}"

@@ -234,7 +234,7 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
         seen = f", which is in {found.seen}" if found.seen else ""
         lacks = f"{found.where} has no `{found.name}`{seen}"
     else:
-        lacks = f"what wraps a tensor has no `{found.name}` in {found.where}"
+        lacks = f"a wrapped tensor has no `{found.name}` in {found.where}"
     row = lookup.renamed(found.name)
     module = lookup.moved(found.name)
     if row is not None:

@@ -95,7 +95,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
                 yield _misfit(call, f"nothing is passed for {quoted(missing)}", _head(call))
             if surplus and surplus[0].argument is not None:
                 count = sum(item.param.kind in ("posonly", "normal") for item in traced.call_parameters)
-                yield _misfit(call, f"at most {count} arguments are taken by position", surplus[0].argument.span)
+                yield _misfit(call, f"at most {count} positional arguments are accepted", surplus[0].argument.span)
             for item in found:
                 if item.argument is not None and item.fault not in ("missing", "surplus"):
                     yield _misfit(call, _fault(traced, item, missing), item.argument.span)
@@ -104,7 +104,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
 def _misfit(call: Call, what: str, span: Span) -> Diagnostic:
     target = call.target
     return Diagnostic(
-        f"this call of `{target.name}` does not fit: {what}",
+        f"this call of `{target.name}` does not match its signature: {what}",
         call.body.at(span),
         (signature(target),),
         ops=(target.title,),
@@ -120,7 +120,7 @@ def _fault(traced: Traced, item: Misfit, missing: list[str]) -> str:
     if item.fault == "twice":
         return f"`{item.name}` is passed twice"
     if item.fault == "position-only":
-        return f"`{item.name}` is taken by position only"
+        return f"`{item.name}` is positional-only"
     if len(missing) == 1:
         return f"it has no parameter `{item.name}`, but `{missing[0]}`, for which nothing else is passed"
     close = near_names(item.name, missing or [one.name for one in traced.call_parameters], 1)

@@ -161,7 +161,7 @@ def _contradicting(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnost
         yield from _broken(tree, call, known, place, given, sizes if given is not None else None)
     elif sizes is not None and all(sizes) and math.prod(item or 0 for item in sizes) > MOST:
         total = math.prod(item or 0 for item in sizes)
-        message = f"a block of {total} threads is larger than any GPU takes, which is {MOST}: the launch fails"
+        message = f"a block of {total} threads exceeds the limit of any GPU, {MOST}: the launch fails"
         yield Diagnostic(message, place, (signature(call.target),), ops=(call.target.title,))
     elif sizes is not None and "**" not in call.target.decorator.keywords and _needs_promise(tree):
         total = math.prod(item or 0 for item in sizes)

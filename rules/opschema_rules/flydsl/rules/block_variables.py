@@ -26,7 +26,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @rule("FLY222", "block-variable", pure=True)
 def block_variable(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable that is first assigned in a block of the GPU and read outside it.
+    """A variable that is first assigned in a GPU block and read outside it.
 
     FlyDSL makes a function of each block of an `if`, of a `while` and of a `for` over `range`. A variable that exists before
     the block is passed in and out, but one that is first assigned in the block is a local variable of that function: a read

@@ -24,11 +24,11 @@ _CHOICE = re.compile(r"else(?<!\welse)\b(?!\s*:)")
 
 @rule("FLY232", "branch-value", pure=True)
 def branch_value(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable or an expression to which the branches of the GPU give values of different types.
+    """A variable or an expression to which the GPU branches give values of different types.
 
     FlyDSL makes a function of each branch of an `if` whose condition is known on the GPU only, and of the body of such a
     `while`. It gets the variables that the branch assigns and returns them. So their values before the `if` and in the branch have
-    to be values of the GPU of one type: an `fx.Int32` that becomes a float or an `fx.Int64`, `None` before, a string, and a list
+    to be GPU values of one type: an `fx.Int32` that becomes a float or an `fx.Int64`, `None` before, a string, and a list
     that gets longer raise `TypeError` when the function is traced. Loops over `range` do the same (FLY223). The two values of
     `a if c else b` have to be of one type, too.
 
@@ -98,7 +98,7 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     values = device_values(tree, traced)
     for choice, why in _choices(values, body):
         if not may_pass(tree, body, choice.start):
-            message = f"the branches of the GPU return values of one type, and {why}: tracing raises `TypeError`"
+            message = f"the GPU branches return values of one type, and {why}: tracing raises `TypeError`"
             yield Diagnostic(message, body.at(choice), ops=(traced.title,))
     if not _may_branch(body, values.candidates):
         return
@@ -109,7 +109,7 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     for change in changes(values, body, is_block):
         if not may_pass(tree, body, change.statement.start):
             message = (
-                f"`{change.name}` {change.why}, and a branch of the GPU, `{head(body, change.block)}`, has to return a value of "
+                f"`{change.name}` {change.why}, and a GPU branch, `{head(body, change.block)}`, must return a value of "
                 "the same type: tracing raises `TypeError`; begin with a value of that type"
             )
             related = (Related(body.at(change.first), "the value before it"),)

@@ -39,7 +39,7 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
     A plain function that a kernel calls with such a value stays plain Python: its `if` and its `for` over `range` raise too.
     Under `flyc.jit` they become part of the program.
 
-    A variable that begins as a plain number, and that an `if` of the GPU changes, is such a value behind the `if`.
+    A variable that begins as a plain number, and that a GPU `if` changes, is such a value after the `if`.
 
     The rule checks only values that come from parameters annotated as numbers, from thread and block indices and from such
     loops, and of launchers only those that launch kernels: a function under `flyc.jit` that a kernel calls may be passed
@@ -162,7 +162,7 @@ _USES = {
     "count": "`{by}` needs a number while the function is traced: it raises",
     "index": "`{by}` is a Python list or tuple, which cannot be indexed by it: it raises",
     "shape": "`{by}` needs the shape while the function is traced: it fails",
-    "identity": "`{by}` compares objects, of which no two are the same: write `==` or `!=`",
+    "identity": "`{by}` compares identity, and two values are never the same object: write `==` or `!=`",
     "decide": "`{by}` decides while the function is traced: it raises",
     "decide: const_expr": "`const_expr` decides while the function is traced: it raises",
 }
@@ -173,7 +173,7 @@ def _asked(need: Need) -> str:
     what = _USES[need.use].format(by=need.by)
     if need.use.startswith("decide") and need.value == "raw":
         what = what.replace("it raises", "it is always true")
-    why = "belongs to a loop of the GPU" if need.value == "raw" else "is known at run time only"
+    why = "belongs to a GPU loop" if need.value == "raw" else "is known at run time only"
     return f"`{written}` {why}, and {what}"
 
 
@@ -185,7 +185,7 @@ def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Relat
             yield Related(traced.body.at(parameter.param.full_span), "no `Constexpr`")
     loop = _loop(values, need)
     if loop is not None:
-        yield Related(need.body.at(loop), "a loop of the GPU")
+        yield Related(need.body.at(loop), "a GPU loop")
 
 
 def _loop(values: DeviceValues, need: Need) -> Span | None:

@@ -32,10 +32,10 @@ _CONTAINERS = {"list": "list", "listcomp": "list", "dict": "dict", "dictcomp": "
 
 @rule("FLY223", "carried-value", pure=True)
 def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable that a loop of the GPU assigns, and whose value the loop cannot carry.
+    """A variable that a GPU loop assigns, and whose value the loop cannot carry.
 
     The body of a `for` over `range` is traced once, as a function that gets the variables it assigns and returns them. So their
-    values before the loop and behind its body have to be values of the GPU, of one type: `None` before the loop, a list that
+    values before the loop and after its body must be GPU values, of one type: `None` before the loop, a list that
     the body appends to, a tuple that gets longer, a dict that gets a new key, a string, and a number of another type raise
     `TypeError` when the function is traced.
 
@@ -215,7 +215,7 @@ def _diagnostic(
     traced: Traced, body: Body, name: str, why: str, loop: Statement, first: Expr, change: Statement
 ) -> Diagnostic:
     message = (
-        f"`{name}` {why}, and the loop of the GPU `{head(body, loop)}` carries it from one run to the next: tracing raises "
+        f"`{name}` {why}, and the GPU loop `{head(body, loop)}` carries it from one iteration to the next: tracing raises "
         "`TypeError`; begin with a value of its type, or use `range_constexpr`"
     )
     related = (Related(body.at(first), "the value before the loop"),)

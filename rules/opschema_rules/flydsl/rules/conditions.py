@@ -31,7 +31,7 @@ _NUMERIC = frozenset({"name", "attribute", "binary", "call"})
 
 @rule("FLY229", "number-condition", fixable="safe", proof=TRACED, pure=True)
 def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
-    """A condition of the GPU that is a number.
+    """A GPU condition that is a number.
 
     The condition of an `if`, a `while` or a conditional expression has to be an `fx.Boolean`, as a comparison gives it. A number,
     such as `n`, `n & 1` or `fx.thread_idx.x % 2`, is not compared with 0 as Python does it: the module is not verified
@@ -85,7 +85,7 @@ def _numeric(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
             if _is_numeric(types, body, test) and not is_dead(tree, body, test.start):
                 written = body.file.text(test)
                 message = (
-                    f"`{written}` is a number, and a condition of the GPU is an `fx.Boolean`: the function does not compile; "
+                    f"`{written}` is a number, but a GPU condition must be an `fx.Boolean`: the function does not compile; "
                     "compare it with 0"
                 )
                 yield Diagnostic(message, body.at(test), (), _compared(body, test), ops=(traced.title,))

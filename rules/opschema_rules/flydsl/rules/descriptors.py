@@ -128,7 +128,7 @@ def _tensor(item: Descriptor) -> str:
 def _unbounded(item: Descriptor, size: Expr) -> Diagnostic:
     message = (
         f"`max_size=False` has no effect without `num_records_bytes`: `{item.api}()` finds no size in a tensor and describes "
-        f"4 GiB, so that accesses behind {_tensor(item)} are not stopped; pass `num_records_bytes`"
+        f"4 GiB, so accesses beyond {_tensor(item)} are not stopped; pass `num_records_bytes`"
     )
     return Diagnostic(message, _argument(item.body, size), severity=Severity.WARNING)
 
@@ -142,13 +142,13 @@ def _static(tensors: Tensors, item: Descriptor, size: Expr) -> Diagnostic:
         if item.takes_bytes
         else f"leave `max_size=False` out: this `{item.api}()` takes no bytes"
     )
-    baked = f"the size of this buffer is that of {what} in the first call"
+    baked = f"this buffer has the size of {what} in the first call"
     if always:
         message = f"{baked}, unless every caller marks its layout dynamic, as the known ones do; {instead}"
     else:
         missed = "" if item.takes_bytes else ", or have every caller wrap it with `mark_layout_dynamic()`"
         message = (
-            f"{baked}, and calls with other shapes run the same kernel: what lies behind reads as 0; {instead}{missed}"
+            f"{baked}, and calls with other shapes run the same kernel: reads beyond its end give 0; {instead}{missed}"
         )
     shown = [caller for caller in passed or () if always or not caller.is_dynamic][:SHOWN]
     related = tuple(Related(caller.body.at(caller.expr), _caller(caller)) for caller in shown)

@@ -173,15 +173,19 @@ def _is_passing(tree: FlyTree, target: Body, decorator: Expr) -> bool:
 
 def _misfit(body: Body, name: str, what: str, at: Expr) -> Diagnostic:
     return Diagnostic(
-        f"this call of `{name}` does not fit: {what}; tracing raises `TypeError`", body.at(at), ops=(name,)
+        f"this call of `{name}` does not match its signature: {what}; tracing raises `TypeError`",
+        body.at(at),
+        ops=(name,),
     )
 
 
 def _fault(item: Misfit, params: tuple[Param, ...]) -> str:
     if item.fault == "surplus":
-        return f"at most {sum(param.kind in ('posonly', 'normal') for param in params)} arguments are taken by position"
+        return (
+            f"at most {sum(param.kind in ('posonly', 'normal') for param in params)} positional arguments are accepted"
+        )
     if item.fault == "position-only":
-        return f"`{item.name}` is taken by position only"
+        return f"`{item.name}` is positional-only"
     near = near_names(item.name, [param.name for param in params], 1)
     return f"it has no parameter `{item.name}`" + (f", but `{near[0]}`" if near else "")
 

@@ -178,12 +178,12 @@ def _refused_size(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     """Return why a size is rejected; empty if it may be right."""
     entries = value.elements if value.kind in ("tuple", "list") else None
     if any(map(_is_no_size, entries if entries is not None else ())):
-        return f"an entry of `{keyword}` is a number, and no `None`, string or tuple: it raises"
+        return f"an entry of `{keyword}` must be a number, not `None`, a string or a tuple: it raises"
     small = [item for item in (entries if entries is not None else (value,)) if _is_no_count(item)]
     if small:
-        return f"`{call.body.file.text(small[0])}` in `{keyword}` is no positive number: no thread runs"
+        return f"`{call.body.file.text(small[0])}` in `{keyword}` is not positive: no thread runs"
     if keyword != "cluster" and value.kind == "const" and not isinstance(value.value, int | float):
-        return f"`{keyword}` has one to three numbers, and is no constant of another type: it raises"
+        return f"`{keyword}` takes one to three numbers, not a constant of another type: it raises"
     if entries is not None:
         if not value.items:
             return f"`{keyword}` has no entry: it raises"

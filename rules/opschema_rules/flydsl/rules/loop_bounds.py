@@ -24,10 +24,10 @@ _WIDE = frozenset({"Int8", "Int16", "Int64", "Uint8", "Uint16", "Uint64", "float
 def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
     """A bound or a keyword that a loop does not take.
 
-    The bounds of a `for` over `range`, a loop of the GPU, are numbers of 32 bits. An `fx.Int64`, a number of 8 or 16 bits, a
+    The bounds of a `for` over `range`, a GPU loop, are 32-bit numbers. An `fx.Int64`, an 8-bit or 16-bit number, a
     `float`, as `/` gives one, and a Python number beyond 32 bits raise `TypeError` when the function is traced.
 
-    `range_constexpr` is a loop of Python, so it has neither values that the loop carries (`init=`) nor hints for unrolling:
+    `range_constexpr` is a Python loop, so it has neither values that the loop carries (`init=`) nor hints for unrolling:
     its keywords raise `TypeError`. A bound that `/` computes is a `float`, which raises, too: divide with `//`.
 
     Bad:
@@ -120,7 +120,7 @@ def _keywords(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator
     for word, value in call.args:
         if word and word not in ("*", "**") and tree.names.called(body, call) == "range_constexpr":
             message = (
-                f"`range_constexpr` is a loop of Python, which takes no `{word}`: tracing raises `TypeError`; use `range`, or "
+                f"`range_constexpr` is a Python loop, which takes no `{word}`: tracing raises `TypeError`; use `range`, or "
                 "drop the keyword"
             )
             yield Diagnostic(message, body.at(value), ops=(traced.title,))

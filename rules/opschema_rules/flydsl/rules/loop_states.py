@@ -31,8 +31,8 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 def loop_state(file: FlyFile) -> Iterator[Diagnostic]:
     """A loop with `init` whose body does not yield as many values.
 
-    `for i, state in range(0, n, 1, init=[a, b])` is a loop of the GPU that begins with the values of `init`, and each turn gives
-    those of the next by `yield [c, d]`; its variables are the counter and a list of the values. A body without `yield`, a
+    `for i, state in range(0, n, 1, init=[a, b])` is a GPU loop that begins with the values of `init`, and each iteration passes
+    values to the next by `yield [c, d]`; its variables are the counter and a list of the values. A body without `yield`, a
     `yield` of nothing or of another number of values, an `init` that is a single number, and other variables raise when the
     function is traced.
 
@@ -96,7 +96,7 @@ def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator
     elif not yields:
         yield (
             loop.exprs[1],
-            "a loop with `init` gives the values of the next turn by `yield`, and this one has none",
+            "a loop with `init` passes values to the next iteration by `yield`, and this one has none",
             (),
         )
     for part in yields:
@@ -117,7 +117,7 @@ def _target(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> str:
     if parts is None:
         return ""
     if len(parts) != 2:
-        return f"a loop with `init` gives a pair, the counter and the values, and not {count(len(parts), 'value')}"
+        return f"a loop with `init` gives a pair of the counter and the values, not {count(len(parts), 'value')}"
     values = parts[1].elements
     if given is None or values is None or len(values) == given:
         return ""
@@ -140,7 +140,7 @@ def _number(tree: FlyTree, body: Body, loop: Statement, name: str) -> str:
                 found.update(part.start for part in expr.items[1:] if part.text == name)
     if not uses <= found or any(is_bound_around(body, name, place) for place in uses):
         return ""
-    return f"`{name}` is a pair, the counter and the values, and no number: write `for {name}, state in ...`"
+    return f"`{name}` is a pair of the counter and the values, not a number: write `for {name}, state in ...`"
 
 
 @cached_on_argument

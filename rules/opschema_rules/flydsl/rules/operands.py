@@ -45,7 +45,7 @@ _DTYPE_LAST = frozenset({"filled", "full"})
 def argument_type(file: FlyFile) -> Iterator[Diagnostic]:
     """An argument of a type that a function of FlyDSL does not take.
 
-    The types of elements are FlyDSL's own, `fx.Float32`: a dtype of torch, a type of Python or its name raises. A copy takes an
+    The types of elements are FlyDSL's own, `fx.Float32`: a torch dtype, a Python type or its name raises. A copy takes an
     atom and two tensors, a tiled copy an atom, a layout and a tile, in this order. `make_copy_atom()` and `make_mma_atom()` take an
     operation, so `fx.UniversalCopy128b` has to be called. `fx.Int32(n)` and the like take a number, no string, tuple or `None`, and
     not nothing.
@@ -171,9 +171,9 @@ def _what(found: Argument) -> str:
     """Describe an argument."""
     match found.nature:
         case "torch dtype":
-            return "a dtype of torch"
+            return "a torch dtype"
         case "python type":
-            return "a type of Python"
+            return "a Python type"
         case "flydsl type":
             return "a type"
         case "operation":

@@ -104,7 +104,7 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
         if on_device and is_read(target, item.parameter):
             yield Diagnostic(
                 f"`{item.text}` is known at run time only, and `{target.name}` takes `{name}` as a `Constexpr`, which it "
-                "needs while it is traced: make both of them the one or the other",
+                "needs while it is traced: give both the same kind",
                 item.place,
                 (*_origin(item), *_declared(item)),
                 ops=(target.title,),
@@ -247,15 +247,15 @@ def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
             continue
         counting = [call for call in traced.calls if _counts_on(tree, call, parameter)]
         what = (
-            "a Python value, and a kernel is passed values of FlyDSL's"
+            "a Python value, but a kernel takes FlyDSL values"
             if traced.kind == "kernel"
-            else "no tensor or number"
+            else "not a tensor or a number"
         )
         if counting:
             yield Diagnostic(
-                f"the default of `{parameter.name}` is {what}: it raises where a call of `{traced.name}` counts on it",
+                f"the default of `{parameter.name}` is {what}: it raises if a call of `{traced.name}` relies on it",
                 traced.body.at(default),
-                tuple(Related(call.place, "counts on it") for call in counting[:3]),
+                tuple(Related(call.place, "relies on it") for call in counting[:3]),
                 _wrapped(tree, parameter, traced.body, traced.body, default),
                 (traced.title,),
             )
@@ -286,8 +286,8 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     if item.python:
         how = "a `Constexpr`" if item.own is not None else "a Python value"
         yield Diagnostic(
-            f"`{item.text}` is {how}, and `{target.name}` is passed `{parameter.name}` at run time: it raises; pass a value of "
-            "FlyDSL's, or declare the parameter a `Constexpr`",
+            f"`{item.text}` is {how}, and `{target.name}` takes `{parameter.name}` at run time: it raises; pass a FlyDSL "
+            "value, or declare the parameter a `Constexpr`",
             item.place,
             (
                 *_declared(item),
@@ -299,7 +299,7 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
         return
     if item.device == "raw" and rewrites_blocks(tree):
         yield Diagnostic(
-            f"`{item.text}` counts a loop of the GPU, and is no value of FlyDSL's: it raises `TypeError`; write "
+            f"`{item.text}` is the variable of a GPU loop, not a FlyDSL value: it raises `TypeError`; write "
             f"`fx.Int32({item.text})`",
             item.place,
             _declared(item),

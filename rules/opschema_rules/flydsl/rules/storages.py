@@ -146,7 +146,7 @@ def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
     found = argument(tree, body, given[0])
     written = excerpt(body.file.text(given[0]), LONGEST)
     if found.nature in ("torch dtype", "python type", "constant"):
-        return f"has elements of `{written}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
+        return f"has elements of `{written}`, which is not a FlyDSL type: it raises; write `{_ARRAY}`"
     if argument(tree, body, given[1]).nature == "flydsl type":
         return f"has a type as the number of elements, which raises: write `{_ARRAY}`"
     if given[1].kind == "const" and (not isinstance(given[1].value, int) or given[1].value < 1):
@@ -200,7 +200,7 @@ def _allocated(tree: FlyTree, body: Body, call: Expr, given: Expr) -> Iterator[D
         if is_composite(tree, storage) and lacks and len(given.items) == 1:
             why = f"`{cls.name}()` lacks its fields: pass the class itself"
     elif not cls.decorators and not cls.bases and not cls.keywords and _is_plain(cls):
-        why = f"`{cls.name}` is no structure of FlyDSL's: put it under `@fx.struct`"
+        why = f"`{cls.name}` is not a FlyDSL structure: decorate it with `@fx.struct`"
     if why and not is_unsure(tree, body, call):
         related = (Related(storage.body.at(cls.span), "the class"),)
         yield Diagnostic(f"{why}; it raises `TypeError`", body.at(given), related, ops=(cls.name,))

@@ -211,7 +211,7 @@ class _Found(msgspec.Struct, dict=True):
         if is_tensor and not may_be_another(self.tree, self.body, expr):
             yield (
                 expr,
-                f"`{first}` is a tensor of FlyDSL's while `{self.values.traced.name}` is traced, which has no `{word}`: it "
+                f"`{first}` is a FlyDSL tensor while `{self.values.traced.name}` is traced, and has no `{word}`: it "
                 "raises `AttributeError`; pass what the host knows of the tensor as a parameter",
             )
 
@@ -233,7 +233,7 @@ class _Found(msgspec.Struct, dict=True):
         elif last.endswith("_like") and len(call.items) > 1 and self._is_tensor(call.items[1]):
             if self.values.names.external(self.body, call.callee).startswith("torch."):
                 made = (
-                    f"`{call.callee}` takes a tensor of torch, and `{self.body.file.text(call.items[1])}` is none while"
+                    f"`{call.callee}` takes a torch tensor, and `{self.body.file.text(call.items[1])}` is not one while"
                 )
                 yield call, f"{made} `{self.values.traced.name}` is traced: it raises `TypeError`; let the host make it"
         elif last in _COUNTING and self._counts(call):

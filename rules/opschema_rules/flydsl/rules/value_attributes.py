@@ -113,8 +113,8 @@ def _lacking(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
             continue
         near = near_names(word, list(attributes(kind)), 1)
         written = excerpt(body.file.text(owner), LONGEST)
-        value = "a number" if kind == NUMERIC else f"a `{kind}`"
-        message = f"`{written}` is {value} of FlyDSL's, which has no `{word}`: it raises `AttributeError`"
+        value = "number" if kind == NUMERIC else f"`{kind}`"
+        message = f"`{written}` is a FlyDSL {value}, which has no `{word}`: it raises `AttributeError`"
         place = inner.at(Expr("name", at, at + len(word), word))
         yield Diagnostic(message + (f"; did you mean `{near[0]}`?" if near else ""), place)
 

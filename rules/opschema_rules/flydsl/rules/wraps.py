@@ -249,12 +249,14 @@ def _powers(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
         if value is not None and (value <= 0 or value & (value - 1)):
             message = f"`{method_of(call)}()` raises: the divisibility {value} is not a power of two"
             lower = value & -value
-            yield Diagnostic(f"{message}; {lower} divides as surely" if value > 0 else message, body.at(item))
+            yield Diagnostic(f"{message}; use {lower} instead" if value > 0 else message, body.at(item))
     count, places = _elements(given), _elements(dims) if dims is not None else None
     if dims is None or count is None:
         return
     if number(tree, body, dims) is not None:
-        yield Diagnostic(f"`{method_of(call)}()` raises: one dimension takes one divisibility, no list", body.at(given))
+        yield Diagnostic(
+            f"`{method_of(call)}()` raises: one dimension takes one divisibility, not a list", body.at(given)
+        )
     elif places is not None and len(places) != len(count):
         message = f"`{method_of(call)}()` raises: {len(places)} dimensions and {len(count)} divisibilities"
         yield Diagnostic(message, body.at(given), (Related(body.at(dims), "the dimensions"),))
