@@ -1,4 +1,4 @@
-"""The events by which a kernel's pipes wait for each other: each ``wait_flag()`` takes what one ``set_flag()`` has set."""
+"""The events that synchronize a kernel's pipes: each ``wait_flag()`` needs one ``set_flag()``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from opschema_rules.pypto.kernel_facts import EventFault
 
 _CALL = re.compile(r"(?:set|wait)_flag\(([^()]*)\)")
 _QUICK = (re.compile(r"set_flag\(([^()]*)\)"), re.compile(r"wait_flag\(([^()]*)\)"))
-"""The same by name, which is much faster to find."""
+"""The pattern for one name, which is much faster to find."""
 
 _WORD = re.compile(r"\b(?:set|wait)_flag\b")
 _PLAIN = re.compile(r"\s*(PIPE_\w+)\s*,\s*(PIPE_\w+)\s*,\s*(EVENT_ID\d+)\s*")
 _MARK = re.compile(r"[{}]|\b(?:set|wait)_flag\(|\bcase\b|\bdefault\s*:|^[ \t]*#[ \t]*(?:if|endif)", re.MULTILINE)
 _NEAR = 1_000
-"""Most characters between a statement and the one before it."""
+"""Maximum number of characters between a statement and the previous one."""
 
 _UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b|\basm\b")
 
 
 class _Call:
-    """A call: the pipes and the event, whether it waits, and the block in which it is a statement of its own; -1 if it is none."""
+    """A call: its pipes and event, whether it waits, and the block in which it is a statement of its own (otherwise -1)."""
 
     def __init__(self, match: re.Match[str], block: int) -> None:
         plain = _PLAIN.fullmatch(match[1])
@@ -36,7 +36,7 @@ class _Call:
 
 
 def event_faults(text: str) -> tuple[EventFault, ...]:
-    """The calls of ``set_flag()`` and ``wait_flag()`` in a file that surely have no counterpart.
+    """Return the calls of ``set_flag()`` and ``wait_flag()`` in a file that are known to have no counterpart.
 
     That is known of a triple of two pipes and an event that only one of both names, and of one whose calls all stand in one block
     and are not as many. Nothing is known where an event is computed, a macro names it, or other code of the tree is included.
@@ -88,7 +88,7 @@ def _calls(code: str) -> Iterator[_Call]:
 
 
 def _is_conditional(text: str) -> bool:
-    """Whether only some compilations have all the calls."""
+    """Whether only some compilations contain all the calls."""
     depth = 0
     for mark in _MARK.finditer(text):
         word = mark[0].lstrip()

@@ -1,4 +1,4 @@
-"""Specs of the golden harness against the directions of the entry that they are passed to."""
+"""Specs of the golden harness against the directions of their entry."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
 
 
 def _unmatched(entry: SpecEntry, specs: tuple[SpecItem, ...]) -> Diagnostic:
-    """Another number of specs than of parameters."""
+    """Return a finding on a number of specs that differs from the number of parameters."""
     names = {item.name for item in specs}
     missing = [item for item in entry.params if item.param.name not in names][: len(entry.params) - len(specs)]
     lacks = f": none for `{missing[0].param.name}`" if missing else ""
