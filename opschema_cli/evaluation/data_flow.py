@@ -133,7 +133,9 @@ def varying(body: Body, expr: Expr, depth: int = MAX_FLOW) -> frozenset[Cell]:
 
 
 def _deciding(body: Body, test: Expr, depth: int) -> frozenset[Cell]:
-    """Return the parameters that are known to decide a test, one way or the other: numbers and strings, and those compared with a constant."""
+    """Return the parameters that are known to decide a test, one way or the other: numbers and strings, and those compared with a
+    constant.
+    """
     if test.kind == "unary" and test.text == "not":
         return _deciding(body, test.items[0], depth)
     if test.kind == "compare" and len(test.items) == 2 and is_variable(test.items[0]):
