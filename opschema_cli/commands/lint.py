@@ -89,7 +89,7 @@ def lint(**options: object) -> int:
 
 
 def _check_usage(options: LintOptions) -> None:
-    """Refuse options that contradict each other, or of which one would have no effect."""
+    """Refuse options that contradict each other or have no effect."""
     if options.no_baseline and (options.baseline is not None or options.write_baseline):
         raise click.UsageError("--no-baseline goes with neither --baseline nor --write-baseline")
     if options.as_implemented and options.write_baseline:
@@ -171,7 +171,7 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
 
 
 def _start(options: LintOptions) -> Path:
-    """The folder where the search for the workspace begins."""
+    """Return the folder where the search for the workspace begins."""
     if options.paths:
         return options.paths[0]
     if options.stdin_filename is None:

@@ -158,4 +158,4 @@ BUILTIN_RULES = (
 )
 
 UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, NOT_CHECKED, STOPPED, GIT_SILENT, YAML_SYNTAX, CRASHED)
-"""Rules that report what was not checked; a selection of rules does not turn them off."""
+"""Rules that report unchecked parts; a selection of rules does not turn them off."""
