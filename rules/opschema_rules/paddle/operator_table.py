@@ -16,7 +16,7 @@ from opschema_rules.paddle.load import read_tree
 from opschema_rules.paddle.model import OpEntry
 
 _PREFIXES = {"": "", "fused": "", "sparse": "sparse::", "strings": "strings::"}
-"""Namespaces of the C++ API; operators of other groups are told apart by the group."""
+"""Namespaces of the C++ API; operators of other groups are distinguished by the group."""
 
 
 def operators(project: Project, options: PaddleOptions) -> Iterator[table.Operator]:

@@ -1,4 +1,4 @@
-"""A tree's operators in ``opschema lint --show-settings``: the torch release they are judged for, and what is not known."""
+"""Describes a tree's operators in ``opschema lint --show-settings``: the torch release, and what is not known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe_tree(tree: Tree) -> Description:
 
 
 def _compared(tree: Tree) -> Iterator[Fact]:
-    """The number of fakes whose results are compared with those of kernels (REG212), and each that is not, with the reason."""
+    """Yield the number of fakes whose results are compared with those of kernels (REG212), and each other fake with the reason."""
     pairs = [pair for operator in tree.operators for pair in compared_pairs(operator)]
     unknown = [
         (pair.fake.place, pair.compared.reason)

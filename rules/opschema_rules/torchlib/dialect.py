@@ -41,7 +41,7 @@ _NAMES = {
     "torch.ops": OpName(()),
     "torch.ao.quantization.fx._decomposed.quantized_decomposed_lib": LibraryValue("quantized_decomposed"),
 }
-"""Names of torch that stand for values; torch's own library of quantized operators is one that others add to."""
+"""Names of torch that refer to values; torch's own library of quantized operators is one that others extend."""
 
 TORCH = Dialect(calls=_calls, names=_NAMES, transparent=apis.TRANSPARENT)
 

@@ -74,7 +74,7 @@ def _base(name: str) -> str:
 
 
 def _is_misspelt(name: str, known: str) -> bool:
-    """Whether a name is surely meant to be a known one, with its overload."""
+    """Whether a name is clearly a misspelling of a known one, with its overload."""
     base, overload, other, meant = _base(name), name.partition(".")[2], _base(known), known.partition(".")[2]
     if name.startswith("_") != known.startswith("_"):  # `_cat` was an operator, beside `cat`
         return False
@@ -84,7 +84,7 @@ def _is_misspelt(name: str, known: str) -> bool:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two names are the same but for one letter, or two that are swapped."""
+    """Whether two names are equal except for one letter, or two swapped ones."""
     same = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
     if same is None:
         return abs(len(one) - len(other)) <= 1

@@ -1,4 +1,4 @@
-"""C++ blocks of registrations: what torch refuses in them, and what is registered twice."""
+"""C++ blocks of registrations: errors that torch rejects, and duplicate registrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mutates_args``: what it may name, the written schema that it is compared with, and what it names for nothing."""
+"""``mutates_args``: names that it may contain, its comparison with the written schema, and needless names."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _all_kernels(operator: Operator) -> list[tuple[Body, Registration | None]]:
-    """Every kernel; none when one of them is not known, or does nothing."""
+    """Return every kernel; empty if one of them is not known, or does nothing."""
     found = list(implementations(operator))
     registered = (item for item in operator.registrations if item.role in ("kernel", "other"))
     foreign = any(not isinstance(item.function, Body) for item in registered)

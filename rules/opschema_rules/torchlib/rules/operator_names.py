@@ -1,4 +1,4 @@
-"""Names of operators: how they are written, which namespaces are kept, and what is defined twice or not at all."""
+"""Names of operators: their form, reserved namespaces, and duplicate or missing definitions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _is_named_apart(operator: Operator) -> bool:
 
 
 def _ill_named(name: str) -> str:
-    """The fault of a qualified name; empty if there is none."""
+    """Return the fault of a qualified name; empty if there is none."""
     parts = name.split("::")
     if len(parts) != 2:
         return "write `namespace::name`"
