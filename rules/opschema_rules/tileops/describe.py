@@ -18,7 +18,9 @@ _HINT = (
 
 
 def describe_spec(project: Project, folder: str, spec: Spec) -> Description:
-    """The documents and validators that were found, then every demand: on, and where it shows; or off, and what it is."""
+    """Describe the documents and validators found, then every demand: if it is on, where that is shown; if it is off, what it
+    is.
+    """
     missing = f"no document or script uses all the words {', '.join(VOCABULARY)}"
     facts = [Fact("specification", path) for path in spec.sources] or [Fact("specification", "none", missing)]
     facts += [_demand(project, spec, name) for name in FEATURES]

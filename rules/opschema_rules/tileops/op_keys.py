@@ -13,7 +13,7 @@ _VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
 
 
 class Misnomer(msgspec.Struct, frozen=True):
-    """The reason why an op's key is wrong, in words; ``sibling`` is the op that makes a direction necessary."""
+    """The reason why an op's key is wrong, as text; ``sibling`` is the op that makes a direction necessary."""
 
     reason: str
     sibling: OpEntry | None = None

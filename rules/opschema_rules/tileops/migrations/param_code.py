@@ -39,7 +39,7 @@ class ParamCode:
         self.workbench = Workbench(draft)
 
     def rewrite(self) -> Iterator[Note]:
-        """Draft the edits, and settle; what is left comes back."""
+        """Draft the edits; yield notes on what remains."""
         notes: list[Note] = []
         found = {key_of(ref): ref for entry in self.entries for ref in methods_with(entry, self.name)}
         done = {key: ref for key, ref in found.items() if self._drop(ref, notes)}

@@ -1,4 +1,4 @@
-"""`sync-signature`: what manifest and code say of parameters made the same, after the side that is told."""
+"""`sync-signature`: makes parameters in manifest and code agree, following the given side."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SyncSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
 
 class _Section(msgspec.Struct, frozen=True):
-    """A section of an entry whose keys stand in another order than the code's parameters."""
+    """A section of an entry with keys in another order than the code's parameters."""
 
     entry: OpEntry
     name: str

@@ -89,7 +89,7 @@ def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diag
 
 
 def _is_sure(op: OpImplementation, path: str, call: Construction) -> bool:
-    """Whether what looks like a call is one of the op's own class, and must work."""
+    """Whether an apparent call is one of the op's own class, and must succeed."""
     file, bodies = op.entry.manifest.project.python(path), op.entry.manifest.evaluator.bodies
     if file is None or _is_patched(file.source.text, call.name):
         return False
@@ -115,7 +115,7 @@ def _is_patched(text: str, name: str) -> bool:
 
 
 _PATCHED = r"(?:setattr|patch|object)\(\s*[\"']?(?:[\w.]*\.)?{0}\b|\b{0}\.__(?:init|new)__\s*="
-"""Code that may give a class another constructor, or its name another class."""
+"""Code that may give a class another constructor, or rebind its name."""
 
 
 def _named(params: Sequence[Param]) -> set[str]:

@@ -1,4 +1,4 @@
-"""The names in a manifest: ops, and what an entry calls its inputs, params and promises."""
+"""The names in a manifest: ops, and an entry's names of its inputs, params and promises."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _misshapen(entry: OpEntry) -> Iterator[tuple[str, Span]]:
-    """Messages and places of what formulas use and their layer does not have."""
+    """Yield messages and places of names that formulas use and their layer does not have."""
     if not entry.manifest.spec.knows("roofline-names"):
         return
     taken = (
