@@ -22,11 +22,11 @@ from opschema_rules.aten.proofs import KEPT
 from opschema_rules.aten.signatures import full_name
 
 _MANY = 5
-"""Overloads that are told where a name lacks one."""
+"""Maximum number of overloads to name if a name lacks one."""
 
 
 class StructuredPort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``op`` names the operators by any of their variants, ``inherits`` is what the meta class inherits from.
+    """``op`` names the operators by any of their variants, ``inherits`` is the base of the meta class.
 
     ``keep`` are composite dispatch keys that the delegates keep.
     """
@@ -37,7 +37,7 @@ class StructuredPort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Port(msgspec.Struct, frozen=True):
-    """A group and the file that it stands in; ``named`` is the entry by which it was chosen."""
+    """A group and its file; ``named`` is the entry by which it was selected."""
 
     native: NativeFile
     group: Group
@@ -135,7 +135,7 @@ def _delegates(group: Group) -> list[NativeEntry]:
 
 
 def _apply(draft: Draft, port: _Port, options: StructuredPort, uses: Counter[str]) -> list[Note]:
-    """Draft the port of one group; the notes on what is left to do.
+    """Draft the port of one group. Return the notes on what remains to do.
 
     Raises:
         YamlEditError, ValueError: the editor refuses.

@@ -1,4 +1,4 @@
-"""Operators that torchgen cannot tell from each other, and names that it keeps for something else."""
+"""Operators that torchgen cannot distinguish, and names that it reserves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of a backend's YAML: which there are, which must be there, and what each holds."""
+"""The keys of a backend's YAML: allowed and required ones, and the values of each."""
 
 from __future__ import annotations
 
@@ -189,7 +189,9 @@ def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
 
 
 def _depth(backend: BackendFile) -> int | None:
-    """The most namespaces; None of a file with options of operators, unless the tree is built with a torchgen that takes none."""
+    """Return the maximum number of namespaces; None for a file with options of operators, unless the tree is built with a
+    torchgen that rejects them.
+    """
     limits, reference = backend.torchgen.limits, backend.reference
     certain = limits.takes_options is not None and reference is not None and reference.certain
     newer = not certain and any(item.options is not None for item in backend.items)
@@ -204,7 +206,7 @@ def _flag_fault(backend: BackendFile, name: str) -> str:
 
 
 def _name_fault(name: str, node: Node, most: int | None) -> str:
-    """Describe what is wrong with the value of a key that holds a name; an empty one is another rule's business."""
+    """Describe what is wrong with the value of a key that holds a name; an empty one is left to another rule."""
     text = string(node)
     if text is None:
         return "" if kind_of(node) == "nothing" else f"is a name, and this is {kind_of(node)}"

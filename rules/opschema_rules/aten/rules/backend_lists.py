@@ -15,7 +15,7 @@ from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.fields import kind_of
 
 _MAY_BE_EMPTY = ("supported", "symint")
-"""The lists that torchgen reads as empty when nothing stands behind the key."""
+"""The lists that torchgen reads as empty if the key has no value."""
 
 
 @rule("ATN605", "backend-list", pure=True)

@@ -1,4 +1,4 @@
-"""YAML of a backend that torchgen's loader refuses before anything of it is checked."""
+"""Backend YAML that torchgen's loader rejects before it checks anything."""
 
 from __future__ import annotations
 

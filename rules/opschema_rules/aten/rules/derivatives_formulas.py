@@ -1,4 +1,4 @@
-"""The C++ of backward formulas in derivatives.yaml: what torchgen refuses, and what no compiler takes."""
+"""The C++ of backward formulas in derivatives.yaml: text that torchgen rejects, or that does not compile."""
 
 from __future__ import annotations
 

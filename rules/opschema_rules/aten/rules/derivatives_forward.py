@@ -18,7 +18,7 @@ from opschema_rules.aten.signatures import full_name
 
 
 def _is_tensor_list(argument: Argument) -> bool:
-    """``Tensor[]``, which a formula handles entirely by itself."""
+    """Whether it is a ``Tensor[]``, which a formula handles entirely by itself."""
     inner = argument.type.inner
     return inner is not None and not argument.type.optional and inner.name == "Tensor"
 

@@ -21,7 +21,7 @@ NESTED, NON_FUNCTIONAL = "CompositeImplicitAutogradNestedTensor", "CompositeExpl
 COMPOSITES = frozenset((IMPLICIT, EXPLICIT, NESTED, NON_FUNCTIONAL))
 
 _RENAMED = {"Math": IMPLICIT, "DefaultBackend": EXPLICIT, "MkldnnCpu": "MkldnnCPU"}
-"""Keys that torchgen knew once, and what they are called now."""
+"""Keys of older torchgen releases, with their present names."""
 
 
 def key_spans(key: Node) -> Iterator[tuple[str, Span]]:
@@ -35,7 +35,7 @@ def key_spans(key: Node) -> Iterator[tuple[str, Span]]:
 
 
 def keys_in(entry: NativeEntry, wanted: frozenset[str]) -> Iterator[tuple[str, Node, Span]]:
-    """The keys of the entry's table that are ``wanted``, with the node and the stretch of its text that they stand in."""
+    """Yield the ``wanted`` keys of the entry's table, with the node and the span of its text that contain them."""
     items = entry.dispatch()
     if wanted.isdisjoint([item.key for item in items]):
         return

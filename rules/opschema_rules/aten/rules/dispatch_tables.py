@@ -142,7 +142,7 @@ def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _is_plain(entry: NativeEntry) -> bool:
-    """Whether it surely is neither structured nor delegates."""
+    """Whether it is known to be neither structured nor a delegate."""
     delegate, table = entry.get("structured_delegate"), entry.get("dispatch")
     return (
         entry.flag("structured") is False

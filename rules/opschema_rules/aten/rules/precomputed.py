@@ -1,4 +1,4 @@
-"""The field ``precomputed``: what a structured kernel's meta function hands on to the kernel instead of arguments."""
+"""The field ``precomputed``: values that a structured kernel's meta function passes to the kernel instead of arguments."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 class _Reader(msgspec.Struct):
-    """Reads the items of one entry. ``replaced`` and ``declared`` are what was read so far, by name."""
+    """Reads the items of one entry. ``replaced`` and ``declared`` hold the items read so far, by name."""
 
     entry: NativeEntry
     schema: OperatorSchema | None
@@ -204,7 +204,7 @@ class _Reader(msgspec.Struct):
             self.declared.setdefault(item.name, span)
 
     def _is_known(self, error: SchemaError, text: str) -> bool:
-        """Whether it tells of a type that only kernels have, such as ``DimVector``."""
+        """Whether the error concerns a type that only kernels have, such as ``DimVector``."""
         word = f"{_HEAD}{text}"[error.span.start : error.span.end]
         return error.kind == "unknown-type" and word in self.entry.owner.torchgen.vocabulary.types
 

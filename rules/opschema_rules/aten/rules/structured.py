@@ -1,4 +1,4 @@
-"""Structured kernels: which operator may have one, and what it may not have beside it."""
+"""Structured kernels: the operators that may have one, and the fields that exclude one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of an op whose parameters are grouped, and what else names it."""
+"""The calls of an op whose parameters are grouped, and other code that names it."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _words(file: PythonFile, handle: str) -> set[str]:
 
 
 def _may_be(file: PythonFile, word: str) -> bool:
-    """Whether a file imports or defines at its top what it calls so."""
+    """Whether a file imports or defines a name at its top level."""
     return word in file.imports or word in file.functions
 
 
@@ -234,7 +234,7 @@ def _outer_text(tree: PythonTree, node: cst.BaseExpression) -> str:
 
 
 def _comment(tree: PythonTree, arg: cst.Arg) -> str:
-    """The comment behind an argument that has a line of its own, with two spaces before it."""
+    """Return the comment after an argument on a line of its own, with two spaces before it."""
     start, end = element_span(tree, arg)
     at = tree.span(arg.comma).end if isinstance(arg.comma, cst.Comma) else end
     rest = tree.text[at : tree.line_end(at)].strip()
@@ -242,7 +242,7 @@ def _comment(tree: PythonTree, arg: cst.Arg) -> str:
 
 
 def _drop_comment(rewrite: Rewrite, arg: cst.Arg) -> None:
-    """Take out the comment behind an argument, which is written elsewhere."""
+    """Remove the comment after an argument, which is written elsewhere."""
     tree = rewrite.tree
     if _comment(tree, arg):
         end = element_span(tree, arg).end

@@ -44,7 +44,7 @@ class Grouping(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def declaration(self) -> str:
-        """The new parameter as it is written in the op's signature."""
+        """The new parameter as written in the op's signature."""
         default = f" = {self.name}()" if self.has_default else ""
         return f"{self.parameter}: {self.name}{default}"
 
