@@ -19,7 +19,7 @@ from opschema_cli.reporters.unified import unified_diff
 
 
 class StubsReport(msgspec.Struct, frozen=True):
-    """All files that ``generator`` makes of ``source``, and what was asked for: to see them, to compare, or to write."""
+    """All files that ``generator`` produces for ``source``, and the requested mode: show, compare or write."""
 
     source: str
     generator: str

@@ -47,7 +47,9 @@ def drop_docstring_parameter(rewrite: Rewrite, definition: Definition, name: str
 
 
 def _closed(tree: PythonTree, lines: Span) -> Span:
-    """Return the lines to remove; if the closing quotes follow the last one, the line end before them instead of it."""
+    """Return the lines to remove. If the closing quotes follow the last line, return the line end before them instead of its
+    own.
+    """
     start, end = lines
     if not tree.text[start:end].endswith(("\n", "\r")):
         start = len(tree.text[:start].removesuffix("\n").removesuffix("\r"))
@@ -116,7 +118,7 @@ def _in_section(lines: list[_Line], header: int, first: int, least: int, pattern
 
 
 def _section_end(lines: list[_Line], header: int, first: int, least: int) -> int:
-    """The index after a section's last line, the blank ones behind it left out."""
+    """Return the index after a section's last line, without trailing blank lines."""
     end = first
     for index in range(first, len(lines)):
         depth = lines[index].depth

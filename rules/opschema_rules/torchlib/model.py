@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal[
     "fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "fallthrough", "other"
 ]
-"""The role of a registration. ``fallthrough`` passes calls on to the kernel of the next key; it is not a kernel, fake or
-gradient.
-"""
+"""The role of a registration. ``fallthrough`` passes calls on to the next key; it is not a kernel, fake or gradient."""
 
 OPTION = "the option `torch`"
 NEWEST = "the newest that opschema knows; no requirement file in the root asks for torch"
