@@ -1,4 +1,4 @@
-"""The one way in which torchgen writes a schema; it compares what it was given with what it would write."""
+"""The canonical spelling of a schema: torchgen compares its input with the text that it would write itself."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _TORCHGEN_REFUSES = ("alias-type", "list-size", "star")
 
 
 class ParsedSchema(msgspec.Struct, frozen=True):
-    """A parsed schema string. ``schema`` is None where a part could not be read; ``errors`` are in the text's order."""
+    """A parsed schema string. ``schema`` is None if a part could not be parsed; ``errors`` are in text order."""
 
     schema: OperatorSchema | None
     errors: tuple[SchemaError, ...] = ()
@@ -71,7 +71,7 @@ class _SchemaReader(TypeReader):
     """One pass over the words of a schema."""
 
     def schema(self) -> OperatorSchema:
-        """All of it; what cannot be read is left out."""
+        """Return the entire schema, without the parts that cannot be parsed."""
         namespace, name, overload, span = self._name()
         self._arguments: list[Argument] = []
         self._returns: list[Return] = []
@@ -115,7 +115,7 @@ class _SchemaReader(TypeReader):
     # -- the name ------------------------------------------------------------------------------------------------------
 
     def _name(self) -> tuple[str, str, str, Span]:
-        """Namespace, name, overload, and where they stand; empty in a schema without name."""
+        """Parse namespace, name and overload, and return them with their place. All are empty in a schema without a name."""
         last = self.words.index("(") if "(" in self.words else len(self.words) - 1
         if last == 0:
             return "", "", "", Span(self.tokens.starts[0], self.tokens.starts[0])
@@ -235,7 +235,7 @@ class _SchemaReader(TypeReader):
     # -- returns -------------------------------------------------------------------------------------------------------
 
     def _arrow(self) -> bool:
-        """Pass ``->``, or say what stands in its place; whether returns can follow."""
+        """Skip ``->``, or record an error if there is other text. Return whether returns can follow."""
         if self.word == "->":
             self.next()
             return True

@@ -18,7 +18,7 @@ _ALIAS = re.compile(r"\([a-z](?:\|[a-z])?!?(?: -> (?:\*|[a-z](?:\|[a-z])*))?\)")
 
 
 def faults_of_torchgen(schema: OperatorSchema, *, whole: bool) -> list[SchemaError]:
-    """Parts of a schema that the dispatcher accepts and torchgen refuses; ``whole`` if all of it was read."""
+    """Yield the parts of a schema that the dispatcher accepts and torchgen rejects; ``whole`` if all of it was parsed."""
     found = [*_form(schema), *_slots(schema), *_options(schema)]
     if any(item.alias is not None for item in schema.slots) or _is_in_place(schema.name):
         found += [*_argument_order(schema), *_aliased_returns(schema)]
@@ -56,7 +56,7 @@ def _slots(schema: OperatorSchema) -> Iterator[SchemaError]:
 
 
 def _aliased_returns(schema: OperatorSchema) -> Iterator[SchemaError]:
-    """Torchgen takes what follows the last space of a return for its name."""
+    """Yield the returns with an alias annotation that torchgen misreads: it takes the text after the last space for the name."""
     for value in schema.returns:
         if value.name is None and value.alias is not None and value.alias.after:
             message = f"torchgen cannot read `{value.type.text()}` without a name behind it"
@@ -101,7 +101,7 @@ def _argument_order(schema: OperatorSchema) -> Iterator[SchemaError]:
 
 
 def _around_self(schema: OperatorSchema) -> tuple[Argument | None, tuple[Argument, ...], tuple[Argument, ...]]:
-    """``self``, the positional arguments before it and those behind it; all are behind where there is no ``self``."""
+    """Return ``self`` and the positional arguments before and after it. Without ``self``, all of them are after it."""
     items = schema.positional
     at = next((index for index, item in enumerate(items) if item.name == "self"), None)
     return (None, (), items) if at is None else (items[at], items[:at], items[at + 1 :])
@@ -133,7 +133,7 @@ def _options_at(schema: OperatorSchema, at: int) -> bool:
 
 
 def _written(schema: OperatorSchema) -> tuple[Argument, ...]:
-    """The out arguments: what is written and keyword-only."""
+    """Return the out arguments, which are keyword-only and written."""
     return tuple(item for item in schema.kwarg_only if item.is_write)
 
 

@@ -48,7 +48,7 @@ class TypeReader(Reader):
         return meant
 
     def _sized(self, of: SchemaType) -> SchemaType:
-        """A list with a size, and what stands behind it."""
+        """Parse a list with a size, and its suffix."""
         self.next()
         digits = re.match(r"\d+", self.word)
         if not is_number(self.word) or digits is None:
@@ -68,7 +68,7 @@ class TypeReader(Reader):
         return of
 
     def type(self) -> SchemaType:
-        """A type with the lists, optionals and annotations behind it."""
+        """Parse a type with its suffixes: lists, optionals and annotations."""
         self._deeper()
         word = self.word
         if word == "Tensor":
@@ -238,7 +238,7 @@ class TypeReader(Reader):
         return AliasInfo(before, write, after)
 
     def _alias_set(self) -> tuple[str, ...]:
-        """``a|b`` or ``*``; behind ``*`` torch reads no more names."""
+        """Parse ``a|b`` or ``*``. Torch reads no more names after ``*``."""
         names: list[str] = []
         while True:
             if self.word == "*":

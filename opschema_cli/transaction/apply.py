@@ -1,4 +1,4 @@
-"""Changes many files as one step, and completes or undoes what a killed run left.
+"""Changes many files atomically, and completes or reverts the rest of a killed run.
 
 New files are staged beside their targets and old ones kept beside them; then the journal says *commit*; then each new file
 takes its place. A run that fails on the way undoes it; of one that is killed, :func:`recover` completes what said commit and
@@ -48,7 +48,7 @@ def write_files(root: Path, writes: Sequence[Write]) -> None:
 
 
 def recover(root: Path) -> str:
-    """Complete or discard what an earlier run left; what was done, in words, empty if there was nothing to do.
+    """Complete or revert an earlier run that was killed. Return a description, or an empty text if there was nothing to do.
 
     Raises:
         OpschemaError: the journal is not this user's, another run is at it, or files changed meanwhile.
@@ -78,7 +78,7 @@ def _recover(root: Path, found: Journal, journal: int) -> str:
 
 
 def check_finished(root: Path) -> None:
-    """Refuse a workspace whose files an earlier run left half changed; one that changed nothing yet does not count.
+    """Refuse a workspace in which an earlier run has changed only some files. A run that has not changed any file is ignored.
 
     Raises:
         OpschemaError: it is so, or may be so.

@@ -60,7 +60,7 @@ def on_backend(overload: OpOverload) -> Callable[..., object]:
 
 @contextmanager
 def _plain_memory() -> Iterator[None]:
-    """Leave new memory as it is: torch fills what `resize_` adds as memory of the CPU, whatever the device."""
+    """Leave new memory uninitialized: torch fills the memory that `resize_` adds as if it were CPU memory, whatever the device."""
     settings: Any = torch.utils.deterministic
     usual = settings.fill_uninitialized_memory
     settings.fill_uninitialized_memory = False

@@ -62,8 +62,8 @@ class Parts(NamedTuple):
         return _part(self.growth, self.inputs, inputs, start, stop)
 
     def difference(self, name: str, whole: Tensor, part: Tensor, start: int) -> tuple[int, int]:
-        """The number of elements in which a part of an output is not what a call on the part gave, and the flat index of the
-        first in the entire output.
+        """Return the number of elements in which a part of an output differs from a call on the part, and the flat index of the
+        first one in the entire output.
         """
         axis, rate = self.outputs[name]
         own = whole.narrow(axis, start * rate, part.shape[axis])
