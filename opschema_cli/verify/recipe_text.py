@@ -24,7 +24,7 @@ _REASON = 300
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is known about an op that has no recipe yet.
+    """The known facts about an op that has no recipe yet.
 
     ``calls`` are those that it accepts, by their labels, and ``sample`` is one that it may accept; ``order`` are the names of all
     its arguments. ``arguments`` are expressions for a reference's variables. ``reference`` describes what it is compared with

@@ -15,7 +15,7 @@ from opschema_rules.pypto.model import Direction, Kernel, Program
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What the kernels of a task do to one of its tensors: where they read and write it, and the reason if that is not known.
+    """Accesses of the kernels of a task to one of its tensors: where they read and write it, and the reason if that is unknown.
 
     ``absent`` says that no kernel of the task has any code to read, ``reads_first`` that each kernel which writes it has surely
     read it before, ``exchanged`` that data of other cores or ranks passes through
