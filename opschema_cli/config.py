@@ -147,7 +147,7 @@ def check_version(required: str, path: Path) -> None:
         suits = SpecifierSet(required).contains(__version__, prereleases=True)
     except InvalidSpecifier:
         raise OpschemaError(
-            f'{path}: `required-version`: {required!r} is no version specifier; write it as ">=0.2,<0.4"'
+            f'{path}: `required-version`: {required!r} is not a version specifier; write it as ">=0.2,<0.4"'
         ) from None
     if not suits:
         raise OpschemaError(

@@ -73,12 +73,12 @@ def _without_filters(root: Path) -> Iterator[str]:
     ):
         empty = next((value for tail, value in _FILTERS.items() if name.endswith(tail)), None)
         if empty is not None and "=" in name:
-            raise OpschemaError(f"git cannot be asked for changes without running the filter {name!r}")
+            raise OpschemaError(f"git cannot list changes without running the filter {name!r}")
         if empty is not None:
             yield from ("-c", f"{name}={empty}")
 
 
-_UNCOMMITTED = "git cannot tell what is not committed here"
+_UNCOMMITTED = "git cannot list the uncommitted changes here"
 
 
 def git_answer(root: Path, *arguments: str, trouble: str = _UNCOMMITTED, nothing_is: Collection[int] = ()) -> bytes:

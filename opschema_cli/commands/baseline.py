@@ -86,11 +86,11 @@ def _use(session: Session, target: Path) -> str:
     """Return the configuration or option with which ``opschema lint`` reads a written baseline."""
     usual = session.root / (session.config.baseline or DEFAULT_NAME)
     if os.path.realpath(target) == os.path.realpath(usual):
-        return "; `opschema lint` counts only what is not in it."
+        return "; `opschema lint` counts only findings that are not in it."
     try:
         name = session.workspace.relative(target)
     except OpschemaError:
-        return f"; `opschema lint --baseline {target}` counts only what is not in it."
+        return f"; `opschema lint --baseline {target}` counts only findings that are not in it."
     own = session.config_path is None or session.config_path.name == "opschema.toml"
     where = "opschema.toml" if own else "[tool.opschema] of pyproject.toml"
     import json

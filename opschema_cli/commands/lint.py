@@ -50,7 +50,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--fail-on-nothing", is_flag=True, help="Exit 2 if there is nothing to lint, for example in a wrong folder."
 )
-@click.option("--fix", is_flag=True, help="Apply safe fixes, then report what is left.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes, then report the remaining findings.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also apply fixes that may change behaviour.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)

@@ -57,5 +57,5 @@ def known_name(release: str, known: Sequence[str]) -> str:
     match = re.fullmatch(r"v?(\d+\.\d+)(?:\.\d+)?(?:\+\w+)?", release)
     if match is None or match[1] not in known:
         names = ", ".join(known) or "none: no pack that reads PyTorch's operators is installed"
-        raise OpschemaError(f"`{release}` is no release of torch that opschema knows; known releases: {names}")
+        raise OpschemaError(f"`{release}` is not a release of torch that opschema knows; known releases: {names}")
     return match[1]

@@ -96,7 +96,7 @@ def _verified(results: Results, ops: Iterable[str]) -> bool:
     missed = sorted(set(ops) - ran)
     if missed:
         what = some([visible(op) for op in missed], 4)
-        click.echo(f"opschema: nothing was checked of {what}; --allow-unverified writes all the same", err=True)
+        click.echo(f"opschema: nothing was checked of {what}; --allow-unverified writes anyway", err=True)
     return not missed
 
 

@@ -34,7 +34,7 @@ from opschema_cli.source.program import ClassRef
 @singledispatch
 def applied(callee: object, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
     """Yield the possible results of calling a value."""
-    yield Unknown("what it calls is not known")
+    yield Unknown("the function that it calls is not known")
 
 
 @applied.register(ExternalName)

@@ -254,7 +254,7 @@ def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcom
 def _silence(workspace: Workspace) -> Iterator[Diagnostic]:
     """Yield a finding if git did not answer."""
     if workspace.unlisted:
-        message = "git does not answer, for it waits for a file that is none; the files were listed without it"
+        message = "git does not answer because it waits for a file that is not a regular one; the files were listed without git"
         yield Diagnostic(message, Place(workspace.unlisted, Span(0, 0)), code=GIT_SILENT.code)
 
 

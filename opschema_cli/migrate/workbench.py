@@ -120,7 +120,7 @@ class Workbench:
             try:
                 self.edits(path)
             except EditConflictError:
-                raise LeftAlone(Place(path, Span(0, 0)), "what is to be changed here overlaps") from None
+                raise LeftAlone(Place(path, Span(0, 0)), "the changes here overlap") from None
 
     def edits(self, path: str) -> list[Edit]:
         """The edits of a used file so far."""

@@ -101,7 +101,7 @@ def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:
     if mark is not None:
         at = min(mark.index, len(text))
         if text[at : at + 1] == "\t":
-            return YamlSyntaxError("a tab stands where only spaces may; write spaces", Span(at, at + 1))
+            return YamlSyntaxError("a tab is used where only spaces are allowed; write spaces", Span(at, at + 1))
         words = (getattr(error, "problem", None), getattr(error, "context", None))
         return YamlSyntaxError(" ".join(filter(None, words)), Span(at, at))
     read = text.encode(errors="replace")[: getattr(error, "position", 0) or 0]  # the reader counts bytes

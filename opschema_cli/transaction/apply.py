@@ -61,7 +61,7 @@ def recover(root: Path) -> str:
             return _recover(root, found, journal)
     except (OSError, Conflict) as error:
         hint = f"mend that and try again, or see to the tree with git and delete {JOURNAL}"
-        raise OpschemaError(f"what an earlier run left here cannot be completed: {error}; {hint}") from None
+        raise OpschemaError(f"the changes of an earlier run cannot be completed: {error}; {hint}") from None
 
 
 def _recover(root: Path, found: Journal, journal: int) -> str:
@@ -74,7 +74,9 @@ def _recover(root: Path, found: Journal, journal: int) -> str:
     if found.plan is None:
         return ""
     files = f"{len(work.plan.steps)} file{'s' * (len(work.plan.steps) != 1)}"
-    return f"{'completed' if found.state == 'commit' else 'discarded'} what an earlier run had begun ({files})"
+    return (
+        f"{'completed' if found.state == 'commit' else 'discarded'} the changes that an earlier run had begun ({files})"
+    )
 
 
 def check_finished(root: Path) -> None:

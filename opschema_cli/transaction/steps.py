@@ -130,7 +130,7 @@ class Work(msgspec.Struct, frozen=True):
             self.clean(made=True)
         except (OSError, Conflict) as error:
             hint = "`opschema migrate --recover` tries again"
-            raise OpschemaError(f"what was begun could not be undone: {error}; {hint}") from None
+            raise OpschemaError(f"the changes could not be reverted: {error}; {hint}") from None
 
     def clean(self, *, made: bool = False) -> None:
         """Remove the files of the steps, the created folders if requested, and the journal last."""
@@ -154,4 +154,4 @@ def _check_before(step: Step, target: Path, new: Path) -> None:
     if found != step.before:
         raise Conflict(f"{step.name} changed on disk since it was read")
     if step.after and digest_at(new) != step.after:
-        raise Conflict(f"the new text of {step.name} is not what was written")
+        raise Conflict(f"the new text of {step.name} differs from the text that was written")

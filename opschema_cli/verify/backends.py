@@ -28,10 +28,10 @@ def on_backend(overload: OpOverload) -> Callable[..., object]:
     """
     name: str = overload.name()  # type: ignore[no-untyped-call]
     if not torch._C._dispatch_has_kernel_for_dispatch_key(name, BACKEND):
-        raise AbsentError(f"what is imported registers no kernel of `{name}` for {BACKEND}")
+        raise AbsentError(f"the imported code registers no kernel of `{name}` for {BACKEND}")
     if not torch._C._dispatch_has_kernel_for_dispatch_key(_ALLOCATING, BACKEND):
         raise AbsentError(
-            f"what is imported registers no kernel of `{_ALLOCATING}` for {BACKEND}: no tensor can be made there"
+            f"the imported code registers no kernel of `{_ALLOCATING}` for {BACKEND}: no tensor can be made there"
         )
     device = torch._C._get_privateuse1_backend_name()
 

@@ -137,7 +137,7 @@ def without_self(function: object) -> Signature:
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UnboundError(f"Python knows no signature of {function!r}") from None
+        raise UnboundError(f"Python cannot determine the signature of {function!r}") from None
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 

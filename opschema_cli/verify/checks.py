@@ -147,7 +147,7 @@ def kept(
             message = f"`{name}`: a later call with other inputs changed what this one had returned"
             found.append(Finding(check="overwritten", side=side, about=name, message=message))
         elif any(_overlap(tensor, other) for other in later.values()):
-            message = f"`{name}` lies in the memory of what a later call returned: a tensor that the op keeps"
+            message = f"`{name}` shares memory with the result of a later call: the op keeps this tensor"
             found.append(Finding(check="kept-output", side=side, about=name, message=message))
     return found
 

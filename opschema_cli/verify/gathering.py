@@ -115,5 +115,5 @@ def earlier_results(path: Path, header: Header) -> dict[str, CellResult]:
             if not same
             else f"it ran on {found.header.device}, this one on {header.device}"
         )
-        raise OpschemaError(f"{path} cannot be resumed: {why}; without --resume it is written anew")
+        raise OpschemaError(f"{path} cannot be resumed: {why}; without --resume it is overwritten")
     return found.cells

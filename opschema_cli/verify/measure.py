@@ -174,7 +174,8 @@ class Measure:
         kappa = self._rule.kappa
         if self._rule.ulps < figures.ulps <= _FEW_ULPS and 0 < kappa < figures.kappa:
             return (
-                f". It is {figures.ulps:.3g} ulp off, and what is rounded once is at most 0.5 ulp off: the op rounds in between. "
+                f". It is {figures.ulps:.3g} ulp off, and a value that is rounded once is at most 0.5 ulp off: the op rounds in "
+                "between. "
                 f"If it may, its recipe says `Tolerance(ulps={math.ceil(figures.ulps)}, reason=...)`"
             )
         if not 0 < kappa < figures.kappa <= _NEAR * kappa:
@@ -187,7 +188,7 @@ class Measure:
 
     def _also(self) -> str:
         excused = self._ordinary.rounding or self._huge.rounding
-        return ", and beyond what the roundings of the reference in 16 bits excuse" if excused else ""
+        return ", and more than the rounding errors of the 16-bit reference explain" if excused else ""
 
     def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]]:
         for start, (r, f, low) in self._references():

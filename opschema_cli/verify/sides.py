@@ -42,7 +42,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
         try:
             commit = archive(root, find_commit(root, what) if in_git(root) else what, packed)
         except OpschemaError as error:
-            raise OpschemaError(f"{what!r} is not a folder, and no revision that git can export: {error}") from None
+            raise OpschemaError(f"{what!r} is neither a folder nor a revision that git can export: {error}") from None
         tree = folder / root.resolve().name
         tree.mkdir()
         unpack(packed, tree)

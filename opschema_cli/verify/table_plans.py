@@ -65,7 +65,7 @@ def _plan(
         return _unplanned(operator, root, place)
     module, folder = place if place is not None else ("", ".")
     if not module and not imports:
-        return _unplanned(operator, root, f"{_defined(operator)}; name what registers it with --import")
+        return _unplanned(operator, root, f"{_defined(operator)}; name the module that registers it with --import")
     backend = backend or (not _runs_here(operator) and _has_backend(operator))
     if operator.name.split("::")[0] in _OF_TORCH and not backend and not _runs_here(operator):
         return _unplanned(operator, root, f"its kernels are for neither the CPU, CUDA nor {BACKEND}")

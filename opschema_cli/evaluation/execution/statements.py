@@ -247,7 +247,7 @@ UNSURE_TURNS = 2
 def _unsure_loop(machine: Machine, scope: Environment, item: Statement, values: Opaque) -> Steps:
     """Run a loop with unknown iterations: it may not run, and what it writes is unknown afterwards."""
     if scope.body.function is not None and machine.names_of(scope.body).yields:
-        machine.stop(f"a generator loops over what is not known: {values.reason}")
+        machine.stop(f"a generator loops over an unknown value: {values.reason}")
     for name in _written_names(item):
         bind_name(machine, scope, name, values)
     if not machine.choose(values.reason):

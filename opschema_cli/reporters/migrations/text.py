@@ -77,7 +77,7 @@ def write_list(found: Sequence[Listed], packs: Sequence[str], elsewhere: Sequenc
         segments += _prose("  ", f"{item.name}: {item.reason}", screen)
     if packs and not found:
         segments += _prose(
-            "", f"There are no migrations for what is found here, which {', '.join(packs)} checks.", screen
+            "", f"There are no migrations for the code found here, which {', '.join(packs)} checks.", screen
         )
     if packs and elsewhere:
         segments += _prose(

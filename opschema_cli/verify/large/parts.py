@@ -117,7 +117,7 @@ def _part(
 ) -> tuple[Call, dict[str, Tensor]]:
     call = call_at(growth, stop - start)
     if call is None:
-        raise NoPartsError("a part of its inputs is no call of it")
+        raise NoPartsError("a part of its inputs is not a valid call of it")
     cut = {name: axes[name].part(x, start, stop) if name in axes else x for name, x in inputs.items()}
     return call, {name: x.clone(memory_format=torch.contiguous_format) for name, x in cut.items()}
 

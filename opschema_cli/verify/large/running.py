@@ -179,7 +179,7 @@ class LargeRun:
                 if count:
                     wrong[name] = (known + count, at if not known else min(first, at))
             done += 1
-        message = "`{}`: {:,} of {:,} elements are not what calls on parts of the inputs give, the first at {}"
+        message = "`{}`: {:,} of {:,} elements differ from calls on parts of the inputs, the first at {}"
         findings = [
             Finding(
                 check="large-tensor",
