@@ -154,7 +154,9 @@ def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
         advice = f"write `{meant}`" if meant else "a word can only be a dtype, a layout or a memory format"
         return Mismatch("default", f"`{item.text}` is not a value of type `{of}`; {advice}", True, item, meant)
     if item.sort == "str" and "\\" in _ESCAPE.sub("", item.text):
-        return Mismatch("default", f"torch does not read all escapes in {item.text}; it knows those of C", True, item)
+        return Mismatch(
+            "default", f"torch does not read all escapes in {item.text}; it supports those of C", True, item
+        )
     return None
 
 

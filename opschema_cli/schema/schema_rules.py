@@ -21,7 +21,7 @@ def _default_order(schema: OperatorSchema) -> Iterator[SchemaError]:
         if item.default is not None:
             before = before or item.name
         elif before and not item.type.is_list:
-            message = f"`{item.name}` has no default and stands behind `{before}`, which has one"
+            message = f"`{item.name}` has no default and follows `{before}`, which has one"
             yield SchemaError("default-order", message, item.span)
 
 

@@ -156,7 +156,7 @@ class _SchemaReader(TypeReader):
         if self._dots is not None:
             self.fail("vararg", "`...` must be the last argument")
         if self.word == "*":
-            again = "`*` appears twice; all arguments behind the first are keyword-only" if self._star else ""
+            again = "`*` appears twice; all arguments after the first are keyword-only" if self._star else ""
             self._star = True
             message = again or ("no argument follows `*`" if self.peek in (")", "") else "")
             if message:
@@ -248,7 +248,7 @@ class _SchemaReader(TypeReader):
             self.broken("arrow", "the returns follow `->`", span, Edit(span, "->"))
             self.go(self.at + 2)
         elif self.word == "(" or self.word in BASE_TYPES:
-            self.broken("arrow", "`->` must stand before the returns", edit=Edit(gap, " -> "))
+            self.broken("arrow", "`->` must precede the returns", edit=Edit(gap, " -> "))
         else:
             self.broken("arrow", f"`->` must follow the arguments, not {self.found}")
             while self.word and self.word != "->":
@@ -284,7 +284,7 @@ class _SchemaReader(TypeReader):
             self.broken("character", f"{self.found} is not allowed in a schema")
         elif self._dots is None or self.readable:
             span = self.tokens.span(self.at, last)
-            self.broken("syntax", f"nothing can follow the returns, and here stands {self.found}", span)
+            self.broken("syntax", f"nothing can follow the returns, but found {self.found}", span)
 
     def _lines(self) -> None:
         """A schema goes on over lines only inside of brackets."""

@@ -49,7 +49,7 @@ def _slots(schema: OperatorSchema) -> Iterator[SchemaError]:
             continue
         unknown = {part.name for part in item.type.parts() if part.inner is None and not _is_known(part)}
         for name in sorted(unknown):
-            message = f"native_functions.yaml has no type `{name}`" if name != "Tuple" else "torchgen knows no tuples"
+            message = f"native_functions.yaml has no type `{name}`" if name != "Tuple" else "torchgen has no tuples"
             yield SchemaError("unknown-type", message, item.type_span)
         if not unknown and not _is_annotated_well(item.type):
             yield SchemaError("alias", f"torchgen takes no annotation such as in `{item.type.text()}`", item.type_span)
@@ -59,7 +59,7 @@ def _aliased_returns(schema: OperatorSchema) -> Iterator[SchemaError]:
     """Yield the returns with an alias annotation that torchgen misreads: it takes the text after the last space for the name."""
     for value in schema.returns:
         if value.name is None and value.alias is not None and value.alias.after:
-            message = f"torchgen cannot read `{value.type.text()}` without a name behind it"
+            message = f"torchgen cannot read `{value.type.text()}` without a name after it"
             yield SchemaError("alias", message, value.type_span)
 
 
@@ -91,13 +91,11 @@ def _argument_order(schema: OperatorSchema) -> Iterator[SchemaError]:
         if item.is_write:
             out = out or item.name
         elif out:
-            yield SchemaError(
-                "out", f"`{item.name}` is not written and stands behind the out argument `{out}`", item.span
-            )
+            yield SchemaError("out", f"`{item.name}` is not written and follows the out argument `{out}`", item.span)
     _, before, _ = _around_self(schema)
     for item in before:
         if item.is_write:
-            yield SchemaError("inplace", f"`{item.name}` is written and stands before `self`", item.span)
+            yield SchemaError("inplace", f"`{item.name}` is written and precedes `self`", item.span)
 
 
 def _around_self(schema: OperatorSchema) -> tuple[Argument | None, tuple[Argument, ...], tuple[Argument, ...]]:
@@ -175,9 +173,7 @@ def _returned(schema: OperatorSchema, *, judged: bool) -> Iterator[SchemaError]:
     for value in schema.returns:
         source = next((item for item in behind if item.is_write and item.alias == value.alias), None)
         if source is not None:
-            message = (
-                f"`{source.name}` is written and positional: it cannot be returned; an out argument stands behind `*`"
-            )
+            message = f"`{source.name}` is written and positional: it cannot be returned; an out argument follows `*`"
             yield SchemaError("out", message, value.span)
         elif judged:
             continue

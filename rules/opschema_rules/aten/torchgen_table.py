@@ -100,7 +100,7 @@ def known_release(name: str) -> Version:
     version = read_version(name)
     if version is None or version not in known_releases():
         known = ", ".join(map(dotted, known_releases()))
-        raise OpschemaError(f"torch {name} is no release that opschema knows; it knows {known}")
+        raise OpschemaError(f"torch {name} is not a release that opschema knows; it knows {known}")
     return version
 
 

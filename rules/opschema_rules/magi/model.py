@@ -167,7 +167,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
     def lowering(self) -> Lowering:
         """The lowering of its signature as the ``dataclasses`` contract does it, whatever contract holds."""
         if not self.signature_known:
-            reason = "what its other decorators make of it is not known"
+            reason = "the effect of its other decorators is not known"
             return Lowering(self.body, (), None, (), (reason,), Hints({}, frozenset()))
         return self.tree.lowerer.lower(self.body, self.registered_at)
 

@@ -134,7 +134,9 @@ class Calls:
         if _NO_EFFECT.fullmatch(name) is None or name in self.walk.parts.macros:
             filled = (number for value in values for number in objects_of(value) if _may_submit(name, number, state))
             self.walk.passed_on.update(dict.fromkeys(filled, name))
-            self.expressions.give(values, f"`{name or 'what is called'}()` is not in this file", node, state)
+            self.expressions.give(
+                values, f"{f'`{name}()`' if name else 'the called function'} is not in this file", node, state
+            )
             self.expressions.changed(arguments, scope, state)
             if "rt_submit" in name:
                 self.walk.reached.add(node.span.start)
@@ -214,7 +216,7 @@ class Calls:
         if isinstance(owner, Several) or (
             isinstance(owner, Object) and (changes or name in ("clear", "swap", "resize"))
         ):
-            self.expressions.give([owner], f"what `{name}()` leaves is not known", node, state)
+            self.expressions.give([owner], f"the effect of `{name}()` is not known", node, state)
         elif "submit" in name:
             self.walk.lose(f"`{name}()` is not followed")
 

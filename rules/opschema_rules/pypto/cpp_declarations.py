@@ -184,7 +184,7 @@ class Declarations:
         state.held[number] = EMPTY
         if parts:
             self.walk.expressions.keep(parts, "it makes another object", declarator, state)
-            state.lose(number, "what it is made of is not known", declarator.span)
+            state.lose(number, "the values that it is made from are not known", declarator.span)
         return Object(number)
 
     def _other(self, number: int, given: CppNode, of: str, state: State) -> Value:

@@ -188,7 +188,7 @@ class Expressions:
         """Follow a node that does not parse; a lone word, or a string beside one, belongs to a macro among strings (``"%"
         PRIu64``).
         """
-        self._hide(node, "what uses it does not parse", scope, state)
+        self._hide(node, "the code that uses it does not parse", scope, state)
         if not _WORD.fullmatch(node.text) and any(token.kind != "string_literal" for token in node.tokens):
             self.walk.lose("it does not parse")
         return UNKNOWN

@@ -183,7 +183,7 @@ def _any_turns(walk: Walk, node: CppNode, scope: Scope, state: State, *, runs: b
             following.widen(state, walk.taken, node.span)
         state = following
         if round_ == MAX_ROUNDS - 1:
-            walk.lose("a loop changes on and on")
+            walk.lose("the analysis of a loop does not converge")
         else:
             walk.notes.undo(mark)
     walk.loops -= not once

@@ -21,7 +21,7 @@ ANY = -2
 """Stands for any of the orchestration's own tensors."""
 
 EMPTY: frozenset[Payload] = frozenset({Payload()})
-LOST: frozenset[Payload] = frozenset({Payload((), "what it is given is not followed")})
+LOST: frozenset[Payload] = frozenset({Payload((), "its arguments are not followed")})
 
 
 @dataclass

@@ -73,7 +73,7 @@ class Stores:
         elif is_fresh(node.field("right")):
             state.held[own.number] = EMPTY
         else:
-            state.lose(own.number, "it is assigned what is not known", node.span)
+            state.lose(own.number, "it is assigned an unknown value", node.span)
 
     def _store_field(self, target: CppNode, value: Value, node: CppNode, scope: Scope, state: State) -> None:
         owner, name, right = target.field("argument"), target.field("field"), node.field("right")

@@ -197,7 +197,7 @@ class Walk(ABC):
         self.checks.unsubmitted(self.submitted)
         names = [name for number, name in self.passed_on.items() if number not in self.submitted]
         if names:
-            self.lose(f"`{names[0]}()` is not in this file, and may submit what it gets")
+            self.lose(f"`{names[0]}()` is not in this file, and may submit its arguments")
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
         """Record a submit; ``turned`` if its payload depends on the number of iterations of a loop."""

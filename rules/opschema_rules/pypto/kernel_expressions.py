@@ -235,7 +235,7 @@ class Expressions(Variables, ABC):
             elif word in (".", "->") and at + 1 < end:
                 result, at = self._member(result, first, at, end)
             elif word == "(" and at in tokens.partner:
-                self.unfollowed(self._values(at) | result.refs, "what is called is not followed", first, at)
+                self.unfollowed(self._values(at) | result.refs, "the called function is not followed", first, at)
                 result, at = Result(), tokens.partner[at] + 1
             elif word in ("++", "--"):
                 self._counted(result, first, at + 1)

@@ -142,7 +142,7 @@ class Statement(Calls):
         if behind < at:  # not an expression that can be assigned to
             self.read(target, start, at)
             refs |= self.place(at + 1, end)
-            self.walk.lose(refs, "what it is assigned to is not followed", self.tokens.span(start, at))
+            self.walk.lose(refs, "the target of its assignment is not followed", self.tokens.span(start, at))
         elif target.place:
             self.walk.effect(target.place, "written", self.tokens.span(start, at))
             if compound:

@@ -39,7 +39,7 @@ def read_orchestration(tree: CppTree) -> Orchestration:
     for name, node in called.items():
         others = [other.span for other in called.values() if other is not node]
         own = [at for at in missed if not any(span.start <= at < span.end for span in others)]
-        lost = f"what submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
+        lost = f"the code that submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
         entries.append(_entry(name, node, walks[name], expected, lost, [] if _is_graph(node) else graphs))
     return Orchestration(tuple(entries))
 

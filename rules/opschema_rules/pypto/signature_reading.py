@@ -46,7 +46,7 @@ class Signatures(msgspec.Struct, frozen=True):
         known = tuple(slot for slot in slots if slot is not None)
         refused = tuple(item for item in expr.items if self._is_refused(body, item)) if expr.kind == "list" else ()
         if refused:
-            return Signature(expr, None, "an entry of it is no direction", refused=refused)
+            return Signature(expr, None, "one of its entries is not a direction", refused=refused)
         if len(known) != len(slots):
             return self.computed(expr, bound(self.evaluator, body, expr))
         enum = known[0].expr.text.rpartition(".")[0] if known else ""
@@ -67,7 +67,9 @@ class Signatures(msgspec.Struct, frozen=True):
         directions = [self._direction(item) for item in items]
         known = tuple(Declared(item, expr, False) for item in directions if item is not None)
         return (
-            Signature(expr, known) if len(known) == len(items) else Signature(expr, None, "an entry of it is not known")
+            Signature(expr, known)
+            if len(known) == len(items)
+            else Signature(expr, None, "one of its entries is not known")
         )
 
     def indexes(self, body: Body, record: Record) -> tuple[int, ...] | None:

@@ -45,7 +45,7 @@ def describe_shapes(manifests: Iterable[Manifest]) -> Iterator[Fact]:
     decided = {id(equation) for found in outcomes for equation in found.rules} & rules
     if ops:
         yield Fact(
-            "returned shapes", f"{complete} of {len(ops)}", "ops of which all outputs are compared with the manifest"
+            "returned shapes", f"{complete} of {len(ops)}", "ops whose outputs are all compared with the manifest"
         )
         yield Fact("shape rules", f"{len(decided)} of {len(rules)}", "rules of these ops that are evaluated for a call")
 
@@ -55,4 +55,4 @@ def _demand(project: Project, spec: Spec, name: str) -> Fact:
     source = project.source(place.path) if place is not None else None
     if place is not None and source is not None:
         return Fact(name, "on", f"{place.path}:{source.position(place.span.start).line}")
-    return Fact(name, "on", "asked for by `spec`") if spec.knows(name) else Fact(name, "off", FEATURES[name].meaning)
+    return Fact(name, "on", "requested by `spec`") if spec.knows(name) else Fact(name, "off", FEATURES[name].meaning)

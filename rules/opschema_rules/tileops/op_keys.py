@@ -33,7 +33,7 @@ def misnomer(entry: OpEntry) -> Misnomer | None:
     if behind is not None and not name.endswith("Op"):
         stem, direction, variant = behind.groups()
         better = f"{stem}{variant}{direction}Op"
-        return Misnomer(f"`{variant}` stands behind `{direction}Op`; a variant word stands before: `{better}`")
+        return Misnomer(f"`{variant}` follows `{direction}Op`; a variant word goes before it: `{better}`")
     if name.endswith("Op") and not name.endswith(("FwdOp", "BwdOp")):
         for own, other in (("Bwd", "Fwd"), ("Fwd", "Bwd")):
             sibling = f"{name[:-2]}{other}Op"

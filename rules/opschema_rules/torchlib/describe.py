@@ -10,7 +10,7 @@ from opschema_rules.torchlib.compared_shapes import compared_pairs
 from opschema_rules.torchlib.model import Tree
 
 _HINT = (
-    "Nothing is said of what may be missing where a registration cannot be followed. If the tree is for another torch, set"
+    "Missing registrations are not reported where a registration cannot be followed. If the tree is for another torch, set"
     ' `torch = "2.6"` in `[tool.opschema.torchlib]`.'
 )
 

@@ -86,4 +86,4 @@ def _waiting(callee: Waiting, evaluator: Evaluator, arguments: Arguments) -> Ite
 @applied.register(Handle)
 @applied.register(OpName)
 def _operator(callee: Handle | OpName, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield Unknown("it is what an operator returns")
+    yield Unknown("it is the result of an operator")

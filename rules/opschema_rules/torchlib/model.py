@@ -36,7 +36,7 @@ Role: TypeAlias = Literal[
 """The role of a registration. ``fallthrough`` passes calls on to the next key; it is not a kernel, fake or gradient."""
 
 OPTION = "the option `torch`"
-NEWEST = "the newest that opschema knows; no requirement file in the root asks for torch"
+NEWEST = "the newest that opschema knows; no requirement file in the root requires torch"
 """The source of a release that the options name."""
 
 Through: TypeAlias = Literal["torch.ops", "handle"]

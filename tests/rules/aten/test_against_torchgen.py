@@ -81,12 +81,12 @@ ONLY_OURS: tuple[tuple[str, str, str], ...] = (
     ("ATN434", "", "the formula of an output that is said to have no derivative is dropped"),
     (
         "ATN441",
-        "a list with a boolean|a boolean stands here|a condition in C",
+        "a list with a boolean|this must be a boolean|a condition in C",
         "torchgen asks only whether a value counts as true, and takes an empty list for none given",
     ),
     (
         "ATN501",
-        "no name in C\\+\\+|says what the tag means|empty text",
+        "no name in C\\+\\+|describes the meaning of the tag|empty text",
         "C++ does not compile; a tag without a word of explanation",
     ),
     ("ATN502", "", "torchgen reads the tags into a set"),

@@ -209,7 +209,7 @@ def test_what_rests_on_a_release_that_is_not_known_is_a_warning_without_safe_fix
     (found,) = lint({NATIVE: MISSPELT, "setup.cfg": "install_requires = torch>=2.16\n"}, "ATN102")
     assert found.severity.value == "warning"
     assert found.message == (
-        "torchgen knows no field `varaints`; did you mean `variants`?"
+        "torchgen has no field `varaints`; did you mean `variants`?"
         " (opschema knows torch 2.4 to 2.15, and `setup.cfg` asks for 2.16)"
     )
     assert found.fix is not None

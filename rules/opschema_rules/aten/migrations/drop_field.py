@@ -100,7 +100,7 @@ def _check(draft: Draft, entries: Sequence[_Entry], options: DropField) -> None:
         OptionError: naming the option.
     """
     if options.field == "func":
-        raise OptionError("-o field=func: an entry is none without it")
+        raise OptionError("-o field=func: every entry needs it")
     if not entries or draft.changes:
         return
     present = {key.value for entry in entries for key, _ in entry.node.pairs() if key.kind == "scalar"}

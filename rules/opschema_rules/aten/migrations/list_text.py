@@ -157,7 +157,7 @@ def _pieces(backend: BackendFile, section: str, node: Node, line: int) -> Iterat
     for number, item in enumerate(node.items):
         span = entry(file, node, number)
         if not begins_line(file, span.start):
-            raise YamlEditError("its first item stands behind another dash or key", span)
+            raise YamlEditError("its first item follows another dash or key on its line", span)
         name, dash = names.get(item.start, ""), line_of(file, span.start)
         above = [_line(file, at) for at in range(line, dash)]
         head = _head_lines(above, indent, name, first=not number)

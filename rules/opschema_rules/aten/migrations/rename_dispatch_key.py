@@ -94,7 +94,7 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
     if done and options.new not in known:
         yield Note(
             done[0].places[0],
-            f"torchgen knows no dispatch key `{options.new}`{did_you_mean(nearest(options.new, known))}",
+            f"torchgen has no dispatch key `{options.new}`{did_you_mean(nearest(options.new, known))}",
         )
     yield from _consequences(done, options)
     draft.settle()

@@ -113,7 +113,9 @@ def _ports(draft: Draft, options: StructuredPort) -> Iterator[_Port]:
         raise OptionError("-o op= names no operator")
     for key in options.keep:
         if key not in COMPOSITE:
-            raise OptionError(f"-o keep={key}: it is none of {listed(COMPOSITE)}, which alone would go")
+            raise OptionError(
+                f"-o keep={key}: it is not one of {listed(COMPOSITE)}, the only keys that would be removed"
+            )
     for name in options.op:
         if natives and name not in names:
             raise OptionError(f"-o op={name}: there is no such entry{_meant(name, names)}")
@@ -162,7 +164,7 @@ def _changed(port: _Port, entry: NativeEntry, items: Sequence[DispatchItem]) -> 
     """Describe work that the delegate did for all backends, and does no more."""
     composites = [item.key for item in items if item.key in COMPOSITE]
     if composites:
-        return f"`{entry.name}` had {listed(composites)}; what is generated instead calls `{port.group.variants['out'].name}`"
+        return f"`{entry.name}` had {listed(composites)}; the generated code instead calls `{port.group.variants['out'].name}`"
     implicit = entry.get("dispatch") is None and entry.get("structured_delegate") is None
     if implicit and entry is port.group.variants["functional"]:
         return f"`{entry.name}` was CompositeImplicitAutograd: it needs a derivative of its own now"

@@ -152,7 +152,7 @@ _KEYWORDS = frozenset(keyword.kwlist)
 def in_place_with_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator is in-place and has out arguments.
 
-    By its name it writes `self`, by its arguments it writes another tensor, and torchgen knows no such kind of operator.
+    By its name it writes `self`, by its arguments it writes another tensor, and torchgen has no such kind of operator.
 
     Bad:
 

@@ -130,11 +130,11 @@ def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
         if name == "extra_headers":
             message = "torchgen names the key `extra_headers` in its messages and refuses it; leave it out"
         elif near is not None:
-            message = f"torchgen knows no key `{name}`; did you mean `{near}`?"
+            message = f"torchgen has no key `{name}`; did you mean `{near}`?"
         else:
             known = _keys(backend)
             keys = listed([*(key for key in _KEYS if key in known), *sorted(known.difference(_KEYS))])
-            message = f"torchgen knows no key `{name}`; there are {keys}"
+            message = f"torchgen has no key `{name}`; there are {keys}"
         yield Diagnostic(message, backend.at(backend.written[name][0]), fix=_renaming(backend, name, near))
 
 

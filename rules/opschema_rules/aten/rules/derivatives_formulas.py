@@ -110,7 +110,7 @@ def _accessors(formula: Formula) -> Iterator[Diagnostic]:
     for match in FORBIDDEN.finditer(formula.text):
         span, said = Span(*match.span(1)), match.group(1)
         message = f"`{said}` fails for symbolic shapes; torchgen wants `sym_{said}`"
-        why = "what takes the result must take SymInts"
+        why = "the function that takes the result must accept SymInts"
         fix = respelling(formula.entry, formula.node, span, f"sym_{said}", why_unsafe=why)
         yield found(formula.entry, formula.span(*span), message, fix=fix)
 

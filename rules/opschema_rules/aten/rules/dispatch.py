@@ -102,7 +102,7 @@ def _unknown_key(entry: NativeEntry, node: Node, name: str, span: Span) -> Diagn
     if certain is not None and certain not in {item.key for item in entry.dispatch()}:
         fix = respelling(entry, node, span, certain)
     hint = did_you_mean(near)
-    return found(entry, place, f"torchgen knows no dispatch key `{name}`{hint}", fix=fix)
+    return found(entry, place, f"torchgen has no dispatch key `{name}`{hint}", fix=fix)
 
 
 def _is_external(name: str, vocabulary: Vocabulary) -> bool:
@@ -307,7 +307,7 @@ def _clashing(entry: NativeEntry) -> Iterator[Diagnostic]:
         other = next((other for other in earlier if _clash(item.key, other.key)), None)
         if other is not None:
             related = entry.related(_key_span(entry, other), f"`{other.key}`")
-            message = f"`{item.key}` cannot stand beside `{other.key}`; each takes in the other"
+            message = f"`{item.key}` cannot be combined with `{other.key}`; each includes the other"
             yield found(entry, _key_span(entry, item), message, related)
         earlier.append(item)
 

@@ -103,7 +103,7 @@ def _unknown_field(entry: NativeEntry, name: str) -> Diagnostic:
         hint = f"; did you mean `{near}`?"
         if slip(name, (near,)):
             fix = yaml_fix(entry, f"write `{near}`", partial(rename_key, entry.file, entry.node, name, near))
-    return found(entry, entry.written[name][0], f"torchgen knows no field `{name}`{hint}", fix=fix)
+    return found(entry, entry.written[name][0], f"torchgen has no field `{name}`{hint}", fix=fix)
 
 
 @rule("ATN103", "repeated-key", fixable="safe", proof=WRITTEN, pure=True)

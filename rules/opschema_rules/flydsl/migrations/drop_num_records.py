@@ -68,7 +68,7 @@ def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     - where the count is computed with 64 bits at run time, or is no less than 2 GiB: the sizes of a layout may have 32;
     - where the size would be a constant of the compiled code and not part of its key: FlyDSL up to 0.1.8, unless each
       caller marks the tensor `mark_layout_dynamic`;
-    - where the tree's own `make_buffer_tensor` rejects to take the size from a constant layout.
+    - where the tree's own `make_buffer_tensor` refuses to take the size from a constant layout.
 
     This migration does not change `create_buffer_resource`: it takes no size from a dynamic layout, and describes 4 GiB
     instead. Comments above a call that still mention `num_records_bytes` are reported as notes.

@@ -150,7 +150,7 @@ def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
         name = shared_argument(op.body, value, tensors)
         if name:
             written = op.body.file.text(value)
-            what = f"`{name}` itself" if written == name else f"what shares the storage of `{name}`"
+            what = f"`{name}` itself" if written == name else f"data that shares the storage of `{name}`"
             yield Diagnostic(
                 f"`{op.title}` returns {what}, and torch raises: return a copy",
                 op.body.at(value),

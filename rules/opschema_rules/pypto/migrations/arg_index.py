@@ -262,7 +262,7 @@ def _slots(kernel: Kernel) -> tuple[int, ...] | str:
         return "its signature has scalars before tensors"
     entry = entry_of(kernel.program)
     if entry is None or entry.unresolved or any(item.value is None for task in entry.submits for item in task.kernels):
-        return "what its orchestration submits is not known"
+        return "the tasks that its orchestration submits are not known"
     found: set[int] = set()
     for task in tasks(kernel.program):
         if kernel in task.kernels:
@@ -282,7 +282,7 @@ def _first(task: Task, kernel: Kernel) -> int | str:
         return 0
     lengths = {len(payload.tensors) for payload in task.payloads}
     if len(lengths) != 1 or not task.whole:
-        return "what a task that it shares is given is not known"
+        return "the arguments of a task that it shares are not known"
     (length,) = lengths
     if _tensors(kernel) == length:
         return 0

@@ -219,7 +219,7 @@ def _unsure(program: Program) -> str:
 def _lost(task: Task) -> str:
     """Return why a task is not known."""
     told = next((payload.unresolved for payload in task.submit.payloads if payload.unresolved), "")
-    return told or "what its task runs, or is given, is not known"
+    return told or "the kernel or the arguments of its task are not known"
 
 
 # -- payloads ----------------------------------------------------------------------------------------------------------

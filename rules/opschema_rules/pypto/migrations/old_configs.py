@@ -169,7 +169,7 @@ def _check_statements(tree: PythonTree, lines: Sequence[Line], used: set[str]) -
         names = targets_of(statement)
         if not documents and not isinstance(statement, cst.Import | cst.ImportFrom) and not names:
             number = tree.text.count("\n", 0, line.start) + 1
-            raise Unclear(f"line {number} of it does more than to describe a program")
+            raise Unclear(f"line {number} of it does more than describe a program")
 
 
 def _comments_of(tree: PythonTree, lines: Sequence[Line]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -100,7 +100,7 @@ def _check_functions(tree: PythonTree, removed: Sequence[Statement]) -> None:
     if any(_outside(tree, node, removed) for node in tree.strings("name")):
         raise Unclear("the code of `golden.py` may ask for the name of its case")
     if tree.names("numpy") or tree.names("np"):
-        raise Unclear("`golden.py` may give arrays of numpy")
+        raise Unclear("`golden.py` may return NumPy arrays")
     if not tree.names("compute_golden"):
         raise Unclear("`golden.py` has no `compute_golden`")
     made = tree.definitions("generate_inputs")

@@ -88,7 +88,7 @@ def _wrong(task: Task, use: ArgumentUse) -> str:
     counts = [(len(payload.tensors), _scalars(payload)) for payload in task.payloads]
     if all(use.index >= tensors + scalars for tensors, scalars in counts):
         passed = _count(max(sum(pair) for pair in counts))
-        return f"uses `args[{use.index}]`, and this task passes {passed}: it reads what an earlier task left"
+        return f"uses `args[{use.index}]`, and this task passes {passed}: it reads the value that an earlier task left"
     if use.kind == "tensor" and all(use.index >= tensors for tensors, _ in counts):
         return f"takes `args[{use.index}]` as a tensor, and this task passes a scalar there"
     if use.kind == "number" and all(use.index < tensors for tensors, _ in counts):

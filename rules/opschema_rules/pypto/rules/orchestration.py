@@ -187,7 +187,7 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
                 f"tensor {index} of the orchestration is declared `IN`, so that it is not copied back to the host, and"
                 f" {_who(program, writing[-1])}: {advice}"
             )
-            reason = "the host's data is overwritten with what the tasks leave"
+            reason = "the results of the tasks overwrite the host's data"
             severity = Severity.INFO if is_scratch else Severity.WARNING
             yield _finding(part, declared, writing[-1:], message, reason, severity)
 

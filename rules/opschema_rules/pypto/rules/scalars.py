@@ -86,7 +86,7 @@ def _in_orchestration(program: Program) -> Iterator[Diagnostic]:
     if part is not None:
         for scalar in misplaced(part.signature)[:1]:
             yield Diagnostic(
-                "a scalar stands before a tensor in the orchestration's `signature`, and shifts all directions after it: put "
+                "a scalar precedes a tensor in the orchestration's `signature`, and shifts all directions after it: put "
                 "it last, or leave it out",
                 part.at(scalar.expr),
             )
@@ -95,7 +95,7 @@ def _in_orchestration(program: Program) -> Iterator[Diagnostic]:
 def _in_kernel(program: Program, kernel: Kernel) -> Iterator[Diagnostic]:
     for scalar in misplaced(kernel.signature)[:1]:
         yield Diagnostic(
-            f"a scalar stands before a tensor in the signature of {kernel.title}, and shifts all directions after it: put "
+            f"a scalar precedes a tensor in the signature of {kernel.title}, and shifts all directions after it: put "
             "it last, or leave it out",
             kernel.at(scalar.expr),
             (),

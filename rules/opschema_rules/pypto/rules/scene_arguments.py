@@ -129,15 +129,15 @@ def _refused(program: Program) -> Iterator[Diagnostic]:
         for item in arguments:
             first = seen.setdefault(item.name, item)
             if scalar is not None and not item.is_scalar:
-                message = "a tensor stands behind a scalar, and `TaskArgsBuilder` refuses it: put all tensors first"
+                message = "a tensor follows a scalar, and `TaskArgsBuilder` rejects it: put all tensors first"
                 yield _of_argument(program, item, message, scalar, "the scalar")
                 break
             if members and item.name and first is not item:
-                message = f"two arguments have the name `{item.name}`, and `TaskArgsBuilder` refuses the second"
+                message = f"two arguments have the name `{item.name}`, and `TaskArgsBuilder` rejects the second"
                 yield _of_argument(program, item, message, first, "the first one")
             elif item.name in members:
                 yield _of_argument(
-                    program, item, f"`TaskArgsBuilder` has a member `{item.name}`, and refuses the argument"
+                    program, item, f"`TaskArgsBuilder` has a member `{item.name}`, and rejects the argument"
                 )
             scalar = item if item.is_scalar and scalar is None else scalar
 

@@ -189,7 +189,7 @@ def _short(kernel: Kernel, reading: Reading) -> str:
     count = len(reading.claims) if reading.task.program.contract.rule == "sum" else len(tensors) - len(reading.missing)
     beside = f" (longest: {kernel.title})" if several else ""
     if reading.task.program.contract.rule == "sum":
-        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: nothing of it is dumped{told}"
+        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: none of it is dumped{told}"
     return f"{whose} entries for {count} of the {len(tensors)} tensors{beside} {_listed(tensors)}: the rest are not dumped{told}"
 
 

@@ -214,7 +214,7 @@ def _misfit(item: SpecMisfit) -> str:
     if item.fault == "missing":
         return f"`{item.cls}` needs an argument `{item.name}`"
     if item.fault == "surplus":
-        return f"`{item.cls}` takes {count(len(item.known), 'argument')}, and this one is one more"
+        return f"`{item.cls}` takes {count(len(item.known), 'argument')}, and this is one too many"
     if item.fault == "twice":
         return f"`{item.cls}` gets `{item.name}` twice"
     hint = did_you_mean(near_name(item.name, item.known, 0.6)) or f"; it takes {listed(item.known)}"

@@ -158,7 +158,7 @@ def _fix(entry: SpecEntry, param: EntryParam, word: str | None) -> Fix | None:
     if edit is None or word is None:
         return None
     why = {
-        ("in", "Out"): "what the kernel does not write of a `pl.Out` is undefined",
+        ("in", "Out"): "the parts of a `pl.Out` that the kernel does not write are undefined",
         ("out", "InOut"): "a caller that leaves a `pl.Out` to the runtime has to pass it then",
     }.get((param.direction or "", word), "")
     edits = (FileEdit(entry.file.path, edit),)

@@ -190,7 +190,7 @@ class InputCode:
             except LeftAlone as left:
                 yield Note(left.place, left.reason)
         elif any(meant):
-            yield Note(place, f"this calls ops of which only some have `{passed[0]}` renamed")
+            yield Note(place, f"this calls several ops, and only some have `{passed[0]}` renamed")
 
     def _unpacked(self, site: CallSite, methods: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
         """Yield a note if an unpacked dict may have the old name."""

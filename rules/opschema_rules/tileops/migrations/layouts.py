@@ -110,7 +110,7 @@ def _below_opening(file: YamlFile, owner: Node) -> int:
     """The line below ``ops:``."""
     key = next(key for key, value in (file.root.pairs() if file.root is not None else ()) if value is owner)
     if file.root is not None and len(file.root.items) > 2:
-        raise Unfit(Place(file.path, key.span), "other keys stand beside it")
+        raise Unfit(Place(file.path, key.span), "there are other keys next to it")
     return file.source.line_span(line_of(file, key.end) + 1).start
 
 

@@ -91,7 +91,7 @@ class ParamCode:
             if len(meant) == 1 and all(key in done for key in keys):
                 yield from self._drop_argument(site, meant.pop(), done)
             elif meant and self.name in site.call.keywords:
-                text = f"this calls ops of which only some still take `{self.name}`"
+                text = f"this calls several ops, and only some still take `{self.name}`"
                 yield Note(Place(site.file.path, site.call.span), text)
 
     def _drop_argument(

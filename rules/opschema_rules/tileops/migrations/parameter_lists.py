@@ -74,7 +74,7 @@ def _place(
     spans = [_span(tree, node) for node in slots]
     between = Span(_top(tree, spans[moved[0]]), tree.line_end(spans[moved[-1]].end)) if moved else Span(0, 0)
     if "#" in tree.text[between.start : between.end]:
-        raise Refused([Problem(between.start, "comments stand among the parameters that would move")])
+        raise Refused([Problem(between.start, "there are comments among the parameters that would move")])
     for at in moved:
         start, end = _span(tree, nodes[at])
         rewrite.replace(spans[at], (_star(tree, spans[at]) if at == star else "") + tree.text[start:end])

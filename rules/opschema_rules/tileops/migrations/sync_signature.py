@@ -43,7 +43,7 @@ def find(draft: Draft, options: SyncSignature) -> Iterator[Site]:
     what = words_of(options.what)
     for word in what:
         if word not in WHAT:
-            raise OptionError(f"`{word}` is none of `kw_only`, `defaults`, `order`")
+            raise OptionError(f"`{word}` is not one of `kw_only`, `defaults`, `order`")
     ops = [_implementation(entry) for entry in named(all_entries(draft), options.op)]
     found = [op for op in ops if op is not None]
     yield from _in_manifest(found, what) if options.side == "code" else _in_code(found, what)

@@ -306,5 +306,5 @@ def _promotion(entry: OpEntry, tensor: Tensor, token: DtypeToken) -> Iterator[Di
         message = f"`{tensor.name}` is an input; `promote_int_to_float` says what an output is"
         yield Diagnostic(message, entry.at(entry.inner(node, token.span)), ops=(entry.name,))
     elif knows_all_tensors(entry) and entry.input(token.name) is None:
-        message = f"`promote_int_to_float({token.name})` must refer to an input, and `{token.name}` is none"
+        message = f"`promote_int_to_float({token.name})` must refer to an input, and `{token.name}` is not one"
         yield Diagnostic(message, entry.at(entry.inner(node, token.name_span)), ops=(entry.name,))

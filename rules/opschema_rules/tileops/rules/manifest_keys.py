@@ -206,7 +206,7 @@ def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
                 entry,
                 "remove `torch_compile_fullgraph`",
                 lambda: remove_key(entry.file, entry.node, "torch_compile_fullgraph"),
-                "perhaps the op is implemented, and its status is what should change",
+                "perhaps the op is implemented, and its status should change",
             ),
             ops=(entry.name,),
         )

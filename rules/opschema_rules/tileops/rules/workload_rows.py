@@ -160,7 +160,9 @@ def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     for tensor, row, model in _incomplete(entry):
         key = f"{tensor.name}_shape"
         if not _asks_for(entry, key):
-            message = f"the row has no `{key}`, which the other rows give: it says nothing of the input `{tensor.name}`"
+            message = (
+                f"the row has no `{key}`, which the other rows have: it does not describe the input `{tensor.name}`"
+            )
             pair = model.node.pair(key)
             shown = pair[0] if pair is not None else model.node
             related = (entry.related(shown, "given here"), entry.related(tensor.key, "a required input"))

@@ -178,7 +178,7 @@ def _returns(
     operator: Operator, function: Body, value: Expr, name: str, tensors: Tensors, *, checked: bool
 ) -> Diagnostic:
     itself = value.kind == "name" and value.text == name
-    what = f"`{name}` itself" if itself else f"what shares the storage of `{name}`"
+    what = f"`{name}` itself" if itself else f"data that shares the storage of `{name}`"
     effect = "torch raises" if checked else "`torch.compile` takes it for a new tensor"
     written = tensors[name].is_write
     do = "return nothing, or a copy" if written else "return a copy"

@@ -111,7 +111,7 @@ def mutates_schema(operator: Operator) -> Iterator[Diagnostic]:
     marked = {item.name for item in schema.mutated}
     if definition.mutates_unknown:
         message = (
-            '`mutates_args` is `"unknown"`, which torch does not take beside `schema=`: name what it marks as written'
+            '`mutates_args` is `"unknown"`, which torch does not accept with `schema=`: name the written arguments'
         )
         yield Diagnostic(message, place, declared(operator, schema.mutated), ops=(operator.title,))
     elif definition.mutates is not None and definition.mutates != marked:

@@ -160,6 +160,6 @@ def _form(operator: Operator, text: _Text) -> Iterator[Diagnostic]:
         edit = text.edit(Edit(Span(0, len(text.literal.value)), spelled)) if len(text.literal.runs) == 1 else None
         fix = Fix(f"write `{spelled}`", (edit,)) if edit is not None else None
         message = (
-            "`torch.library.define` takes a schema on one line, `(...) -> ...`, with a space before and behind `->`"
+            "`torch.library.define` takes a schema on one line, `(...) -> ...`, with a space before and after `->`"
         )
         yield Diagnostic(message, definition.written, (), fix, (operator.title,))

@@ -70,7 +70,7 @@ def _fold_test(rewrite: Rewrite, found: CarveOut, test: cst.BaseExpression) -> N
     elif any(value.span == found.test.span for value in found.body.scope.returns) and function is not None:
         _fold_helper(rewrite, function)
     elif any(inside(found.test.span, value.span) for value in found.body.scope.returns):
-        raise LeftAlone(found.body.at(found.test), "the exception is part of what this function returns")
+        raise LeftAlone(found.body.at(found.test), "the exception is part of the result of this function")
     else:
         fold_expression(rewrite, test, False)
         _drop_empty(rewrite, test)

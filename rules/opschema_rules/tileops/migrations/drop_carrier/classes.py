@@ -97,7 +97,9 @@ def _drop_param(workbench: Workbench, op: CustomOp, place: int) -> None:
         with workbench.on(body.file.path) as rewrite:
             function = function_node(rewrite.tree, body)
             if place >= len(body.params):
-                raise LeftAlone(op.body.at(op.body.params[place].span), "a fake kernel does not take what the op takes")
+                raise LeftAlone(
+                    op.body.at(op.body.params[place].span), "a fake kernel does not take the arguments of the op"
+                )
             param = body.params[place]
             uses = [node for node in local_uses(rewrite, function, param.name) if not rewrite.is_gone(node)]
             if uses:

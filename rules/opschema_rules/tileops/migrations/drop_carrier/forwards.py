@@ -125,7 +125,7 @@ def _eager_call(bodies: Bodies, body: Body, handing: Handing) -> str:
     if not text:
         raise LeftAlone(
             handing.body.at(handing.call),
-            "the custom op does more than to call a method of the instance; run here what it runs",
+            "the custom op does more than call a method of the instance; run here what it runs",
         )
     return text
 
