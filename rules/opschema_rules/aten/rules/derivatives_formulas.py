@@ -205,7 +205,7 @@ def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 @rule("ATN429", "derivative-unknown-variable", severity="warning", pure=True)
 def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula uses a name that is no argument, no output and no gradient of the operator.
+    """A formula uses a name that is not an argument, output or gradient of the operator.
 
     A formula uses the operator's arguments, its outputs (`result`, or their names), `grad`, `grads`, `grad_NAME`, and in
     forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. torchgen treats any other name as C++.

@@ -31,7 +31,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     products of sizes of tensors, block and thread indices, and variables of loops, whose greatest values follow from the grid
     and the bounds. Only results beyond 32 bits are reported, as offsets between 2^31 and 2^32 may be meant as unsigned ones,
     unless the result is made an `fx.Int64`. Statements in an `if` or a loop are checked if the last thread of the last block
-    surely runs them, and kernels if they are surely launched. Not checked are sizes that the host tests before the call,
+    certainly runs them, and kernels if they are certainly launched. Not checked are sizes that the host tests before the call,
     products that go into a mask (`&`), a remainder or an exclusive or, products in helpers and inner functions, and those with
     a size that a factory captures.
 

@@ -44,8 +44,8 @@ def value_attribute(file: FlyFile) -> Iterator[Diagnostic]:
     class does not have raises `AttributeError` when the function is traced. So do an axis other than `x`, `y` and `z` of
     `fx.thread_idx` and the like, and a member that an enumeration does not have.
 
-    Only values are checked that a variable surely has, and only attributes that no release from 0.1.8 to 0.5.0 has, nor any class
-    of a FlyDSL in the workspace. Names that the file asks about with `hasattr()` or sets itself are left alone.
+    Only values are checked that a variable certainly has, and only attributes that no release from 0.1.8 to 0.5.0 has, nor any
+    class of a FlyDSL in the workspace. Names that the file asks about with `hasattr()` or sets itself are left alone.
 
     Bad:
 

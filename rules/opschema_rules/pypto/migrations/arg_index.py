@@ -128,10 +128,10 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
     tasks do not determine its place or disagree on it. Signatures stay unchanged; `derive-signatures` corrects them.
 
     With `action=drop` the field is removed from every kernel, with its comments. Entry *i* then stands for tensor *i*: a note
-    names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` writes such signatures
-    anew. Lists are evaluated: names, sums, comprehensions, helpers of the tree; a note says where that fails. If code sets the
-    field in another way (`kernel["arg_index"] = slots`, a comprehension of dicts), a note asks you to drop it. Other mentions of
-    the field in these files are reported as notes, too, and so are named lists that nothing else uses.
+    names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` rewrites such signatures.
+    Lists are evaluated: names, sums, comprehensions, helpers of the tree; a note says where that fails. If code sets the field
+    in another way (`kernel["arg_index"] = slots`, a comprehension of dicts), a note asks you to drop it. Other mentions of the
+    field in these files are reported as notes, too, and so are named lists that nothing else uses.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply

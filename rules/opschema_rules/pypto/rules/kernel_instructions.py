@@ -21,7 +21,7 @@ def kernel_event(program: Program) -> Iterator[Diagnostic]:
     that the core hangs. A set without a wait is a warning: the second pipe does not wait, and the event is still set for the next
     wait. A simulator notices neither.
 
-    Reported are two pipes and an event that a file only sets or only waits for, and those whose calls all stand in one block and
+    Reported are two pipes and an event that a file only sets or only waits for, and those whose calls are all in one block and
     are not as many. Nothing is reported in a file with an event that is computed or that a macro names, or that includes other
     code of the program. Kernels that pypto's compiler wrote are checked too, as they are edited by hand at times.
 

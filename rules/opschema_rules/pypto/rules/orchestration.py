@@ -27,7 +27,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     (in older ones it takes only a `TensorCreateInfo`).
 
     `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
-    for a tensor that they only write. One that they read and write is reported if the read surely comes first: a `TLOAD` whose
+    for a tensor that they only write. One that they read and write is reported if the read certainly comes first: a `TLOAD` whose
     tile is stored there again after some arithmetic, or `p[i] += x`, outside of all branches, lambdas and macros. Nothing is
     reported either for an `add_inout` whose kernel passes the tensor to code that is not in its file.
 

@@ -15,7 +15,7 @@ from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
 
 @rule("PTO110", "golden-output-direction", severity="warning", fixable="unsafe", proof=proofs.SPECS)
 def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
-    """A parameter's direction does not copy what its `TensorSpec` needs.
+    """A parameter's direction does not match its `TensorSpec`, so data that the spec needs is not copied.
 
     The annotation of an entry's parameter becomes its direction in the orchestration's signature, and that decides what is
     copied: `pl.Tensor` to the device only, `pl.Out` back only, `pl.InOut` both ways. So for a spec with `is_output=True`

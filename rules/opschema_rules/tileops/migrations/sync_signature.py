@@ -84,9 +84,9 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
     `from=code` changes the manifest: `kw_only: true` is added or removed, `default` added, set or removed, inputs and
     parameters are written in the order of `forward()` and `__init__()`, each with its comments.
 
-    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough,
-    comes where there is none and goes where nothing is left behind it (parameters that an op has for itself, such as
-    `kernel_map`, stand behind it), get or lose their default, or stand in the order of the manifest, as do the inputs of
+    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough, is
+    added where there is none, and is removed where nothing follows it. (Parameters that only the op has, such as
+    `kernel_map`, follow it.) They get or lose their default, or are put into the order of the manifest, as are the inputs of
     `forward()`. A method that ops share changes only if all their entries say the same. Calls that pass moved parameters by
     position, or omit one that has no default any more, are reported as notes.
 

@@ -27,7 +27,7 @@ def construction(ops: Implementations) -> Iterator[Diagnostic]:
     they are run, which needs a device. The rule reads the calls by the class's name in the files that `source.bench` and
     `source.test` of any entry name: a keyword that the constructor does not have, too many positional arguments, a parameter
     that is given twice, or a required one that is not given. Calls with `*` or `**` are not checked, and neither are names that
-    something else may stand behind than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper
+    may refer to something else than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper
     of such a test), and calls in `try`, in a lambda, or under a condition that asks for more than arguments and devices.
 
     Bad:

@@ -175,7 +175,7 @@ def _a(noun: str) -> str:
 
 @rule("MAN105", "status-promise", fixable="unsafe", pure=True, proof=VALIDATOR)
 def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An entry promises what its status cannot keep.
+    """A `spec-only` entry makes a promise about its implementation.
 
     `torch_compile_fullgraph: true` promises that the implementation can be captured as one graph; a `spec-only` entry has
     no implementation that could. Either the status is out of date, or the promise is premature.

@@ -176,10 +176,10 @@ def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
 def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
     """An operator that is defined twice.
 
-    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and
-    replaces the first, with everything that was registered for it, which is a warning. Definitions of which only one is
-    executed (in the branches of an `if` or `#if`, in a handler, in a function) are not reported, nor are those in different
-    files, of which one may never be imported. C++ files are compared where the build always compiles them together, as in
+    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and replaces
+    the first, with everything that was registered for it, which is a warning. If only one of the definitions is executed (in
+    the branches of an `if` or `#if`, in a handler, in a function), they are not reported. Nor are definitions in different
+    files, one of which may never be imported. C++ files are compared where the build always compiles them together, as in
     [REG506](REG506.md).
 
     Bad:

@@ -173,7 +173,7 @@ def _setups(operator: Operator) -> Iterator[Body]:
 
 @rule("REG406", "unknown-operator", needs=(CPP,))
 def unknown_operator(use: StrayUse) -> Iterator[Diagnostic]:
-    """A misspelt name of an operator behind `torch.ops`.
+    """A misspelt operator name after `torch.ops`.
 
     `torch.ops.kit.name` raises an `AttributeError` if no operator `kit::name` is defined. Other packages may define operators in
     the namespaces of the tree, so only names that differ from the name of an operator of the tree by one letter, by underscores
