@@ -1,4 +1,4 @@
-"""What is not committed, as git tells it without running what the repository names."""
+"""Uncommitted changes, listed by git without running commands that the repository configures."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _run(executor: Executor, pack: Pack, loaded: Loaded, project: Project) -> No
 def run(
     cache: Cache, words: list[Word], stamp: str = "stamp", rules: tuple[Rule, ...] = RULES
 ) -> tuple[list[str], list[str]]:
-    """What ran, and the messages found."""
+    """The rules that ran, and the messages found."""
     RAN.clear()
     executor = _executor(cache, stamp)
     _run(executor, replace(PACK, rules=rules), Loaded(list(words)), Project(Workspace(Path())))

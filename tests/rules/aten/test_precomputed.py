@@ -1,4 +1,4 @@
-"""What a meta function hands on to its kernel."""
+"""The values that a meta function passes to its kernel."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def _watched(files: dict[str, str]) -> list[object]:
 
 
 def test_a_rule_that_asks_for_the_torchgen_says_so() -> None:
-    """What a rule reads of a torchgen may be another release's; only what it is called does not matter."""
+    """The torchgen that a rule reads may be of another release; only its name does not matter."""
     for files in (example_files(example.fences) for rule in PACK.rules for example in examples(rule.doc)):
         for subject, rule in product(_watched(files), PACK.rules):
             if rule.subject is not None and isinstance(subject, rule.subject):

@@ -34,7 +34,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """What sets it apart."""
+        """The difference to other cases."""
         default = Case()
         names = ("helper", "body", "params", "decorator", "call", "launch", "takes", "host")
         parts = [getattr(self, name) for name in names]

@@ -1,4 +1,4 @@
-"""What parameters are passed and used for: places, messages, fixes, and what is left alone."""
+"""The arguments and uses of parameters: places, messages, fixes, and code that is left alone."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def test_marks(x):
     ],
 )
 def test_marks_against_the_installed_flydsl(tensor: str, mark: str) -> None:
-    """What is reported raises, and what raises is reported."""
+    """Every reported call raises, and every call that raises is reported."""
     torch = pytest.importorskip("torch")
     flydsl = pytest.importorskip("flydsl", reason="FlyDSL is not installed")
     flyc = pytest.importorskip("flydsl.compiler")

@@ -1,4 +1,4 @@
-"""What rows give by themselves: labels, values of params, shapes; and shapes that they leave out."""
+"""The values in a single row: labels, values of params, shapes; and omitted shapes."""
 
 from __future__ import annotations
 
