@@ -19,7 +19,7 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class AuthorError(TypeError):
-    """A pack, rule or migration is badly made; the message says which, where, and how to mend it."""
+    """A pack, rule or migration is defined incorrectly; the message says which one, where, and how to fix it."""
 
 
 def refuse(what: str, function: object = None) -> NoReturn:
@@ -38,8 +38,8 @@ def at(function: object) -> str:
 
 
 def failure(error: BaseException, function: object = None) -> str:
-    """The error that foreign code raised, and the line that raised it: the last of its author's code, not one of the engine
-    or of Python's library that it called. Where there is none, the place of ``function``.
+    """Return the error that foreign code raised, and the line that raised it: the last one of its author's code, not one of the
+    engine or of Python's library. If there is none, return the place of ``function``.
     """
     what = str(error) if isinstance(error, AuthorError) else f"{type(error).__name__}: {error}"
     if " (line " in what or isinstance(error, SyntaxError):
@@ -58,13 +58,13 @@ def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a file is the engine's or Python's own."""
+    """Whether a file belongs to the engine or to Python itself."""
     library = path.startswith(_LIBRARY) and f"{os.sep}site-packages{os.sep}" not in path
     return path.startswith(("<", _ENGINE)) or library
 
 
 def _shown(path: str) -> str:
-    """A path relative to the current folder, if it lies below."""
+    """Return a path relative to the current folder, if it is inside it."""
     here = os.getcwd() + os.sep
     return path.removeprefix(here)
 
@@ -99,7 +99,7 @@ def with_options(function: Callable[..., T], what: str, *params: str, needed: bo
 
 
 def _counts(function: FunctionType) -> tuple[int, int]:
-    """The least and the most positional arguments that a function takes."""
+    """Return the smallest and the largest number of positional arguments that a function takes."""
     most = function.__code__.co_argcount
     by_name = function.__code__.co_kwonlyargcount - len(function.__kwdefaults__ or ())
     return most - len(function.__defaults__ or ()) + (99 if by_name else 0), most
@@ -114,7 +114,7 @@ def _article(value: object) -> str:
 
 
 def described(value: object) -> str:
-    """A value that an author passed, for a message: a name with its place, or its type."""
+    """Describe a value that an author passed, for a message: a name with its place, or its type."""
     name = getattr(value, "__name__", "") if callable(value) else ""
     return f"`{name}`{at(value)}" if name else _article(value)
 

@@ -1,4 +1,4 @@
-"""A cache of what was derived from file contents, in sqlite, outside the linted tree.
+"""A cache of data derived from file contents, in sqlite, outside the linted tree.
 
 Keys are content hashes, so an entry is never stale, only unused. The cache is an optimisation: whatever
 is wrong with its file, the run goes on without it.
@@ -27,10 +27,10 @@ from opschema_cli.user_key import user_key
 T = TypeVar("T")
 
 MAX_AGE_DAYS = 30
-"""Entries not read or written for this long are dropped."""
+"""Days after which unused entries are removed."""
 
 _PATIENCE = 2.0
-"""Seconds that a locked file is waited for."""
+"""Seconds to wait for a locked file."""
 
 _PAGE = 16_384
 """Bytes of a page."""
@@ -41,7 +41,7 @@ _SEAL = 16
 """Bytes of a seal."""
 
 _PASSING = ("locked", "busy", "full", "readonly", "disk I/O", "unable to open", "interrupted")
-"""Words of sqlite for trouble after which the file may well be sound."""
+"""Error messages of sqlite after which the file may still be intact."""
 
 _SCHEMA = """\
 CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))
@@ -89,7 +89,7 @@ class Cache:
 
     @classmethod
     def for_workspace(cls, root: Path) -> Cache:
-        """The cache of the workspace at ``root``; one that keeps nothing where no folder can be written."""
+        """Return the cache of the workspace at ``root``; one that stores nothing if no folder is writable."""
         try:
             key = user_key(key_file())
         except RuntimeError:  # the user has no home
@@ -99,12 +99,12 @@ class Cache:
         return cls(cache_folder() / f"{name}.sqlite", key)
 
     def reopened(self) -> Cache:
-        """The same file, opened anew: a process that was forked must not use a connection of its parent."""
+        """Return the same file, opened again: a forked process must not use a connection of its parent."""
         return Cache(self._path, self._key)
 
     @contextlib.contextmanager
     def _survive(self) -> Iterator[None]:
-        """Go on without the cache when it fails; when its file is damaged, the next run begins a new one."""
+        """Continue without the cache if it fails; if its file is damaged, the next run creates a new one."""
         try:
             yield
         except OSError:
@@ -134,14 +134,14 @@ class Cache:
         return digest.digest()
 
     def _opened(self, kind: str, key: object, stored: object) -> bytes | None:
-        """The value behind its seal; None if the seal does not fit."""
+        """Return the value after its seal; None if the seal does not match."""
         if not isinstance(key, str) or not isinstance(stored, bytes):
             return None
         value = stored[_SEAL:]
         return value if self._seal(kind, key, value) == stored[:_SEAL] else None
 
     def get(self, kind: str, keys: Iterable[str]) -> dict[str, bytes]:
-        """The stored values among ``keys`` whose seals fit."""
+        """Return the stored values among ``keys`` whose seals match."""
         db = self._db
         if db is None:
             return {}
@@ -165,7 +165,7 @@ class Cache:
         return found
 
     def stored(self, kind: str, keys: Iterable[str]) -> set[str]:
-        """Those of ``keys`` that have a value, whose seal is not checked."""
+        """Return those of ``keys`` that have a value, without checking its seal."""
         db = self._db
         if db is None:
             return set()
@@ -179,7 +179,7 @@ class Cache:
         return found
 
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Store values; replaces what is there."""
+        """Store values, and replace existing ones."""
         if self._db is None or not values:
             return
         today = _today()
@@ -188,7 +188,7 @@ class Cache:
         self._write([("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)])
 
     def _touch(self, kind: str, keys: Iterable[str], today: int) -> None:
-        """Mark entries as used, at most once a day each, and drop those that nothing used for long."""
+        """Mark entries as used, at most once a day each, and remove those unused for long."""
         rows = [(today, kind, key) for key in keys]
         mark = ("UPDATE entries SET used = ? WHERE kind = ? AND key = ?", rows)
         self._write([mark, ("DELETE FROM entries WHERE used < ?", [(today - MAX_AGE_DAYS,)])])

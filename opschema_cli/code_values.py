@@ -24,14 +24,14 @@ from opschema_cli.source.traced_program import TracedProgram
 T = TypeVar("T")
 
 _VALUE = "\0"
-"""Begins the names of things that are no files, in :attr:`Stored.files`."""
+"""Prefix of the names of dependencies other than files, in :attr:`Stored.files`."""
 
 SPARE = 64
-"""Most values of a group that are kept although this run did not ask for them."""
+"""Maximum number of values of a group to keep although this run did not request them."""
 
 
 class Stored(msgspec.Struct, array_like=True):
-    """The values of a group by their keys, and the state of each file that was read for them."""
+    """The values of a group by key, and the state of each file read for them."""
 
     files: dict[str, str]
     values: dict[str, msgspec.Raw]
@@ -39,7 +39,7 @@ class Stored(msgspec.Struct, array_like=True):
 
 class CodeValues(Generic[T]):
     """Values of the type ``kind``, which msgspec can encode; ``name`` is unique among all readings. ``value_state`` identifies
-    other things that values depend on, by their names: see :meth:`Group.reads_value`.
+    other dependencies of values, by name: see :meth:`Group.reads_value`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CodeValues(Generic[T]):
         return all(self.state(path) == state for path, state in stored.files.items())
 
     def state(self, path: str) -> str:
-        """Identifies all that a file tells who loads it: its content, and what other files write to its classes."""
+        """Return a digest of everything that loading a file provides: its content, and the writes of other files to its classes."""
         if path not in self._states and path.startswith(_VALUE):
             self._states[path] = self._value_state(path.removeprefix(_VALUE))
         if path not in self._states:
@@ -117,11 +117,11 @@ class Group(Generic[T]):
         return found if self._valid else Stored({}, {})
 
     def reads(self, paths: Iterable[str]) -> None:
-        """Note files of other kinds on which the values depend."""
+        """Record files of other kinds that the values depend on."""
         self._more.update(dict.fromkeys(paths, True))
 
     def reads_value(self, name: str) -> None:
-        """Note something else on which the values depend, by its name: a part of a file of another kind."""
+        """Record another dependency of the values, by name: a part of a file of another kind."""
         self._more[f"{_VALUE}{name}"] = True
 
     def get(self, key: str) -> T | None:
@@ -133,7 +133,9 @@ class Group(Generic[T]):
         return found
 
     def put(self, key: str, value: T) -> None:
-        """Keep a value, which was computed with :attr:`program`; not where a file could not be read, so that this is reported."""
+        """Store a value, which was computed with :attr:`program`, unless a file could not be read, so that this is reported
+        again.
+        """
         self._changed = True
         self._keep(key, msgspec.Raw(msgspec.msgpack.encode(value)))
 
@@ -156,7 +158,7 @@ class Group(Generic[T]):
 
 
 def kept_value(group: Group[bytes], key: str, kind: type[T], find: Callable[[], T]) -> T:
-    """A value from a group of encoded values; if it is not there, ``find`` computes it, and the group keeps it."""
+    """Return a value from a group of encoded values; if it is missing, ``find`` computes it, and the group stores it."""
     found = decoded(group.get(key), kind)
     if found is None:
         found = find()

@@ -32,7 +32,7 @@ class VerifyConfig(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_f
 
 
 PRIVATE = ("test/", "tests/", "testing/", "example/", "examples/", "benchmark/", "benchmarks/", "docs/", "tutorials/")
-"""Folders whose operators are promised to nobody."""
+"""Folders whose operators are not part of a public API."""
 
 
 class Allowance(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
 
     @property
     def unplaced(self) -> Config:
-        """The same settings, wherever they are written."""
+        """Return the same settings, without their place."""
         return msgspec.structs.replace(self, file="")
 
 
@@ -133,7 +133,7 @@ def load_config(
 
 
 def check_version(required: str, path: Path) -> None:
-    """Refuse a workspace that asks for another version of opschema.
+    """Refuse a workspace that requires another version of opschema.
 
     Raises:
         OpschemaError: it does, or the specifiers are malformed; ``path`` is the file that has them.
@@ -147,7 +147,7 @@ def check_version(required: str, path: Path) -> None:
         suits = SpecifierSet(required).contains(__version__, prereleases=True)
     except InvalidSpecifier:
         raise OpschemaError(
-            f'{path}: `required-version`: {required!r} is no version specifier; write it as ">=0.2,<0.4"'
+            f'{path}: `required-version`: {required!r} is not a version specifier; write it as ">=0.2,<0.4"'
         ) from None
     if not suits:
         raise OpschemaError(
@@ -163,7 +163,7 @@ def _check_inside(path: Path, root: Path) -> None:
 
 
 def _said(path: Path, table: str | None, cache: Cache, texts: Mapping[Path, str]) -> Config | None:
-    """The configuration in a file, or in its table ``tool.<table>``; None where there is none."""
+    """Return the configuration in a file, or in its table ``tool.<table>``; None if there is none."""
     try:
         data = texts[path].encode("utf-8", "surrogatepass") if path in texts else read_regular(path)
     except OSError as error:
@@ -255,7 +255,7 @@ def _check_table(data: object, kind: type[msgspec.Struct], where: str) -> None:
 
 
 def _choices(kind: type, key: str) -> Sequence[object]:
-    """The words that a key, or each entry of its table or list, may be; empty if it is not such a key."""
+    """Return the words that a key, or each entry of its table or list, may have; empty if it is not such a key."""
     import msgspec.inspect
 
     field = next((field for field in msgspec.structs.fields(kind) if field.encode_name == key), None)

@@ -64,6 +64,6 @@ def _lines(path: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def _holds(line: str, word: str) -> bool:
-    """Whether a line has a word as a key, in the name of a table, or as a string."""
+    """Whether a line contains a word as a key, in the name of a table, or as a string."""
     before, behind = r"(?<![\w*?/\\.-])", r"(?![\w*?/\\-])"
     return re.search(f"{before}{re.escape(word)}{behind}|[.]{re.escape(word)}[ \t]*\\]", line) is not None

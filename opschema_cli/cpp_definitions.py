@@ -1,4 +1,4 @@
-"""The C++ functions of a tree with given names, and macros and generators that may define further ones."""
+"""C++ functions of a tree with given names, and macros and generators that may define further ones."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NO_TYPE = re.compile(rb"(?:\b(?:return|else|new|throw|case|co_return)|[^\s\w>*&
 
 
 _BEFORE = 200
-"""The bytes that are looked at before a name."""
+"""Number of bytes to examine before a name."""
 
 
 def _may_declare(data: bytes, names: Set[str]) -> bool:
-    """Whether a text may declare a function of one of some names: a type stands before it, its namespaces and classes.
+    """Whether a text may declare a function with one of some names: a type precedes it, with its namespaces and classes.
 
     Constructors have none. A declaration that is missed, as behind a comment, counts as a mention of its name.
     """
@@ -62,14 +62,14 @@ def _mentions(code: str, names: Set[str]) -> Iterator[tuple[str, int]]:
 
 
 class _Held(msgspec.Struct, frozen=True, array_like=True):
-    """The names that a file has, and whether one of them follows what may be a type; else they are only called."""
+    """The names in a file, and whether one of them follows a possible type; otherwise they are only called."""
 
     names: list[str]
     may_declare: bool
 
 
 class CppDefinitions(msgspec.Struct, dict=True):
-    """The functions of some ``names`` (without namespaces) in the files of a tree that have the word ``marker``."""
+    """The functions with some ``names`` (without namespaces) in the files of a tree that contain the word ``marker``."""
 
     project: Project
     names: frozenset[str]
@@ -82,7 +82,7 @@ class CppDefinitions(msgspec.Struct, dict=True):
 
     @cached_property
     def holding(self) -> dict[str, frozenset[str]]:
-        """The names that each file has, if it has one."""
+        """The names in each file that contains any."""
         return {path: frozenset(found.names) for path, found in self._held.items()}
 
     @cached_property
@@ -114,15 +114,17 @@ class CppDefinitions(msgspec.Struct, dict=True):
         return functions_named(self.project, declaring, self.names)
 
     def may_be_made(self, name: str) -> bool:
-        """Whether a macro may make a function of a name from parts, or a file that is no C++ may generate it."""
+        """Whether a macro may make a function with a name from parts, or a file that is not C++ may generate it."""
         return self._pasting.may_make(name) or self._generators.may_define(name)
 
     def is_pasted(self, name: str) -> bool:
-        """Whether a macro may make a function of a name from parts."""
+        """Whether a macro may make a function with a name from parts."""
         return self._pasting.may_make(name)
 
     def mentioned(self, uses: Mapping[tuple[str, str], Sequence[Span]]) -> frozenset[str]:
-        """The names that the C++ has otherwise than in declarations, and in ``uses`` by path and name: a macro may define them."""
+        """Return the names that the C++ code uses other than in declarations and in ``uses`` (by path and name): a macro may
+        define them.
+        """
         known = {(item.path, item.function.name_span.end) for items in self.functions.values() for item in items}
         read = self.project.readings(self._mentioning, self.holding)
         found = {name for path, names in self.holding.items() if path not in read for name in names}

@@ -36,7 +36,7 @@ _MAX_BYTES = 1_000_000  # longer files are data
 
 
 class _Parts(msgspec.Struct, frozen=True, array_like=True):
-    """Names in a text, and parts of names before and behind holes."""
+    """Names in a text, and parts of names before and after placeholders."""
 
     words: frozenset[bytes] = frozenset()
     starts: tuple[bytes, ...] = ()
@@ -59,7 +59,7 @@ class Generators(msgspec.Struct, dict=True):
     purpose: str
 
     def may_define(self, name: str) -> bool:
-        """Whether a file mentions a name, or its beginning or end around a hole."""
+        """Whether a file mentions a name, or its beginning or end around a placeholder."""
         own = name.encode()
         return any(own in one.words or own.startswith(one.starts) or own.endswith(one.ends) for one in self._found)
 

@@ -25,7 +25,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_cli.suggestions import nearest
 
 _LIBRARY = re.compile(r"(?:torch|ATen|c10|pybind11|nanobind|thrust|cub|cuda|cooperative_groups|hip|sys)/")
-"""Headers of torch, of the libraries that bind, of the toolkits and of the system, which declare no function of a tree."""
+"""Headers of torch, of the binding libraries, of the toolkits and of the system; they declare no function of a tree."""
 
 
 class FunctionUse(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
     uses: Sequence[FunctionUse]
 
     def missing(self) -> Iterator[MissingFunction]:
-        """Those that are missing. If a file finds less than half of its functions, the rest is assumed to be elsewhere."""
+        """Yield the missing functions. If a file finds less than half of its functions, the rest is assumed to be elsewhere."""
         searched = [(use, self._missing(use)) for use in self.uses]
         undefined = {item.declared.path for _, item in searched if item and item.declared and not item.defined}
         foreign = self._foreign({dirname(path) for path in undefined if is_cpp_header(path)})
@@ -107,7 +107,9 @@ class FunctionSearch(msgspec.Struct, dict=True):
         return MissingFunction(use, near=nearest(name, seen))
 
     def _sees_all(self, path: str) -> bool:
-        """Whether all that a file and its headers include lies in the tree, apart from the headers of the system and of torch."""
+        """Whether everything that a file and its headers include is part of the tree, apart from headers of the system and of
+        torch.
+        """
         if path not in self._complete:
             files = self._units.files(path)
             names = {item.rpartition("/")[2] for item in files}
@@ -123,7 +125,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
         return {}
 
     def _included(self, path: str) -> Iterator[tuple[str, bool]]:
-        """What a file includes, each with whether it is in quotes."""
+        """Return the names of the files that a file includes, each with whether it is in quotes."""
         source = self.project.source(path)
         text = source.text if source is not None else '#include ""'
         quoted = frozenset(includes(text, only_quoted=True))
@@ -159,7 +161,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
 
     @cached_property
     def _mentioned(self) -> frozenset[str]:
-        """The names that the C++ mentions otherwise than in declarations and in the uses."""
+        """The names that the C++ code mentions other than in declarations and in the uses."""
         used: dict[tuple[str, str], list[Span]] = {}
         for item in self.uses:
             used.setdefault((item.path, item.own_name), []).append(item.span)
@@ -167,7 +169,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
 
 
 def _is_defined_otherwise(declared: Declared, defined: Sequence[Declared]) -> bool:
-    """Whether a function is only defined with other parameters than those of its declaration; all of their types are known."""
+    """Whether a function is only defined with parameters other than those of its declaration, and all their types are known."""
     wanted, others = _types(declared), [_types(item) for item in defined]
     same_owner = all(item.function.owner == declared.function.owner for item in defined)
     return same_owner and all(None not in types for types in (wanted, *others)) and wanted not in others

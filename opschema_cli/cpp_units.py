@@ -24,7 +24,7 @@ DECLARATIONS = Reading("cpp-declarations", read_functions, CppDeclarations)
 """Declarations of one C++ file."""
 
 MAX_HEADERS = 400
-"""Most headers that are followed from one file."""
+"""Maximum number of headers to follow from one file."""
 
 
 def _quoted(text: str) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def _macros(text: str) -> tuple[Macro, ...]:
 
 
 MACROS = Reading("cpp-macros", _macros, tuple[Macro, ...])
-"""Macros of one C++ file, which is not parsed for them."""
+"""Macros of one C++ file, found without parsing it."""
 
 
 class Declared(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 def functions_named(project: Project, paths: Iterable[str], names: Container[str]) -> dict[str, list[Declared]]:
-    """The functions of some names (without namespaces) in some files, by their names; not those that are never compiled."""
+    """Return the functions with some names (without namespaces) in some files, by name, without those that are never compiled."""
     found: dict[str, list[Declared]] = {}
     for path, read in project.cpp_readings(DECLARATIONS, paths).items():
         for item in read.functions:
@@ -83,7 +83,7 @@ class CppUnits(msgspec.Struct, dict=True):
         return found
 
     def files(self, path: str) -> tuple[str, ...]:
-        """A file and the headers of the workspace that it includes, however indirectly."""
+        """Return a file and the headers of the workspace that it includes, directly or indirectly."""
         if path in self._known:
             return self._known[path]
         found = {path: None}
@@ -97,7 +97,7 @@ class CppUnits(msgspec.Struct, dict=True):
         return self._known[path]
 
     def included(self, path: str) -> tuple[str, ...]:
-        """The headers of the workspace that a file itself includes."""
+        """Return the headers of the workspace that a file includes directly."""
         names = self.project.readings(INCLUDES, [path]).get(path, ())
         return tuple(dict.fromkeys(item for name in names for item in self._included(path, name)))
 
@@ -110,7 +110,9 @@ class CppUnits(msgspec.Struct, dict=True):
         return {}
 
     def _included(self, path: str, name: str) -> Sequence[str]:
-        """The files of the workspace that an ``#include`` may mean: beside the file, else those whose paths end with the name."""
+        """Return the files of the workspace that an ``#include`` may refer to: beside the file, otherwise those whose paths end
+        with the name.
+        """
         folder = posixpath.dirname(path)
         if (folder, name) not in self._meant:
             self._meant[folder, name] = self._found(folder, name)
@@ -138,7 +140,7 @@ class CppUnits(msgspec.Struct, dict=True):
         return found
 
     def macros(self, path: str) -> dict[str, Macro]:
-        """Macros that a file sees, but those that have several different definitions."""
+        """Return the macros that a file sees, without those with several different definitions."""
         if path not in self._known_macros:
             files = self.files(path)
             inline = self.project.cpp_readings(DECLARATIONS, filter(is_python, files)).values()
@@ -170,6 +172,6 @@ class CppUnits(msgspec.Struct, dict=True):
         return WordSearch(self.project, f"functions of {self.purpose}", self.expected)
 
     def _holds(self, path: str, words: Sequence[bytes], pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file has one of some words; a pattern alone, which begins with no constant text, is searched for slowly."""
+        """Whether a file contains one of some words; a pattern that begins with no constant text is slow to search for alone."""
         data = self.project.workspace.peek(path)
         return any(word in data for word in words) and pattern.search(data) is not None

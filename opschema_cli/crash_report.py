@@ -1,4 +1,4 @@
-"""Reports of failures of opschema itself, which a user can attach to an issue: they hold no text of the linted tree."""
+"""Reports of failures of opschema itself for users to attach to an issue: they contain no text of the linted tree."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ EXIT_INTERRUPTED = 130
 
 
 class OpschemaError(Exception):
-    """Something the user can mend: usage, configuration, or input that cannot be read. Ends with exit code 2."""
+    """An error that the user can fix: usage, configuration, or unreadable input. Ends with exit code 2."""
 
 
 DISTRIBUTION = "opschema-cli"
@@ -18,5 +18,5 @@ DISTRIBUTION = "opschema-cli"
 
 
 def install_command(extra: str = "") -> str:
-    """The command that installs an extra, or without one the dependencies that are missing."""
+    """Return the command that installs an extra, or without one the missing dependencies."""
     return f"pip install '{DISTRIBUTION}[{extra}]'" if extra else f"pip install {DISTRIBUTION}"

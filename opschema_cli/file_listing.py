@@ -1,4 +1,4 @@
-"""The files of a folder: as git lists them, or found by walking and ``.gitignore``."""
+"""Lists the files of a folder: with git, or by walking and ``.gitignore``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__
 
 
 def git_files(root: Path, entries: Iterable[bytes]) -> dict[str, State | None] | None:
-    """The files that git lists of a folder, each with its state, but for links; None if it lists none."""
+    """Return the files of a folder that git lists, each with its state, without links; None if git lists none."""
     names = [os.fsdecode(name) for name in entries]
     found: dict[str, State | None] = {}
     for name in names:
@@ -42,7 +42,7 @@ _GITLINK = re.compile(rb"160000 ([0-9a-f]{40,64}) 0\t(.+)", re.DOTALL)
 
 
 def git_pin(root: Path, path: str) -> str | None:
-    """The commit that the index of the repository has for a submodule; None where two are still to be merged."""
+    """Return the commit that the repository's index has for a submodule; None during an unresolved merge."""
     listing = ls_files(root, "--stage", "--", path) if in_git(root) else None
     entries = (entries_of(listing) if listing is not None else None) or []
     match = _GITLINK.fullmatch(entries[0]) if len(entries) == 1 else None
@@ -50,7 +50,8 @@ def git_pin(root: Path, path: str) -> str | None:
 
 
 def pin_of_submodule(root: Path, path: str, inside: Callable[[str], str | None]) -> str | None:
-    """The commit at which the submodule at ``path`` is pinned, by the innermost repository that it lies in; None without one.
+    """Return the commit that the submodule at ``path`` is pinned to, by the innermost repository that contains it; None without
+    one.
 
     ``inside`` leads from a path to its place on disk, and is None for one outside of the root.
     """
@@ -66,7 +67,7 @@ def pin_of_submodule(root: Path, path: str, inside: Callable[[str], str | None])
 
 
 def ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
-    """A process of git that lists a folder; None where there is none."""
+    """Start a git process that lists a folder; None if there is no git."""
     command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "-C", str(root)]
     command += ["ls-files", "-z", *arguments]
     nothing = subprocess.DEVNULL
@@ -77,7 +78,7 @@ def ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
 
 
 def entries_of(listing: subprocess.Popen[bytes]) -> list[bytes] | None:
-    """Entries that git lists; empty if it cannot, None if it does not answer."""
+    """Return the entries that git lists; empty if it cannot list any, None if it does not answer."""
     with listing:
         found = answer_of(listing)
     if found is None:
@@ -86,7 +87,9 @@ def entries_of(listing: subprocess.Popen[bytes]) -> list[bytes] | None:
 
 
 def pipe_of_git(root: Path) -> str:
-    """The file that git waits for, as far as one is found: a `.gitignore` that is not a regular file, else git's configuration."""
+    """Return the file that git waits for, if one is found: a `.gitignore` that is not a regular file, otherwise git's
+    configuration.
+    """
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
         path = Path(folder, ".gitignore")
@@ -107,12 +110,12 @@ def git_environment() -> dict[str, str]:
 
 
 def in_git(folder: Path) -> bool:
-    """Whether a folder lies in what looks like a git repository."""
+    """Whether a folder seems to be in a git repository."""
     return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))
 
 
 def walked_files(root: Path) -> list[str]:
-    """All files below ``root`` that its ``.gitignore`` files leave in."""
+    """Return all files below ``root`` that its ``.gitignore`` files do not exclude."""
     found: list[str] = []
     specs: dict[str, _Specs] = {}
     for folder, folders, names in os.walk(root):
@@ -130,7 +133,7 @@ def walked_files(root: Path) -> list[str]:
 
 
 def _gitignore(path: Path) -> IgnoreSpec:
-    """The patterns of one file; those that cannot be read leave nothing out."""
+    """Return the patterns of one file; an unreadable one excludes nothing."""
     try:
         lines = [] if path.is_symlink() else read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
@@ -147,6 +150,6 @@ def _sound(pattern: str) -> bool:
 
 
 def _ignored(path: str, near: _Specs) -> bool:
-    """Whether the nearest ``.gitignore`` that speaks of ``path`` leaves it out; a folder ends with a slash."""
+    """Whether the nearest ``.gitignore`` with a pattern for ``path`` excludes it; a folder ends with a slash."""
     verdicts = (spec.verdict(path[start:]) for start, spec in near)
     return next((verdict for verdict in verdicts if verdict is not None), False)

@@ -12,14 +12,14 @@ from opschema_cli.file_listing import git_environment, in_git
 from opschema_cli.git_answer import answer_of
 
 _PATIENCE = 120.0
-"""Seconds that git may take to compare files with what was committed, or to write an archive."""
+"""Seconds that git may take to compare files with the commit, or to write an archive."""
 
 _FILTERS = {".clean": "", ".smudge": "", ".process": "", ".required": "false"}
 
 
 def uncommitted(root: Path, touched: Collection[str]) -> list[str] | None:
-    """The workspace's tracked files with changes that are not committed, and those of ``touched`` that git does not
-    know; None outside of git. Paths are relative to ``root``.
+    """Return the workspace's tracked files with uncommitted changes, and those of ``touched`` that git does not track; None outside
+    of git. Paths are relative to ``root``.
 
     Raises:
         OpschemaError: git cannot tell.
@@ -30,7 +30,7 @@ def uncommitted(root: Path, touched: Collection[str]) -> list[str] | None:
 
 
 def commit_held(root: Path, passed_over: Callable[[str], bool]) -> str:
-    """The full name of the commit whose files a folder holds as they are; empty if that is none.
+    """Return the full name of the commit whose files a folder contains unchanged; empty if there is none.
 
     Files that git ignores may be there besides, and files that it does not know if they are ``passed_over``. Submodules
     are not looked into.
@@ -47,7 +47,7 @@ def commit_held(root: Path, passed_over: Callable[[str], bool]) -> str:
 
 
 def _changes(root: Path) -> Iterator[tuple[bool, str]]:
-    """Files below ``root`` that are not as they were committed, and whether git knows them."""
+    """Yield the files below ``root`` that differ from the commit, and whether git tracks them."""
     prefix = os.fsdecode(git_answer(root, "rev-parse", "--show-prefix")).rstrip("\n")
     known = [*_without_filters(root), "-c", "core.quotePath=false"]
     listed = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
@@ -57,7 +57,7 @@ def _changes(root: Path) -> Iterator[tuple[bool, str]]:
 
 
 def commit_of(root: Path, revision: str) -> str:
-    """The full name of a commit.
+    """Return the full name of a commit.
 
     Raises:
         OpschemaError: there is no such commit.
@@ -67,22 +67,23 @@ def commit_of(root: Path, revision: str) -> str:
 
 
 def _without_filters(root: Path) -> Iterator[str]:
-    """Options that take the commands away which the repository's configuration puts before git reads a file."""
+    """Yield options that disable the commands which the repository's configuration runs before git reads a file."""
     for name in os.fsdecode(git_answer(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")).split(
         "\0"
     ):
         empty = next((value for tail, value in _FILTERS.items() if name.endswith(tail)), None)
         if empty is not None and "=" in name:
-            raise OpschemaError(f"git cannot be asked for changes without running the filter {name!r}")
+            raise OpschemaError(f"git cannot list changes without running the filter {name!r}")
         if empty is not None:
             yield from ("-c", f"{name}={empty}")
 
 
-_UNCOMMITTED = "git cannot tell what is not committed here"
+_UNCOMMITTED = "git cannot list the uncommitted changes here"
 
 
 def git_answer(root: Path, *arguments: str, trouble: str = _UNCOMMITTED, nothing_is: Collection[int] = ()) -> bytes:
-    """The output of a query of git. ``trouble`` begins the message of an error; an exit status of ``nothing_is`` is none.
+    """Return the output of a git query. ``trouble`` begins the message of an error; an exit status of ``nothing_is`` is not an
+    error.
 
     Raises:
         OpschemaError: git fails, or does not answer.
@@ -118,8 +119,8 @@ def archive(root: Path, revision: str, into: Path) -> str:
 
 
 def pinned_submodules(root: Path, commit: str) -> list[tuple[str, str]]:
-    """The submodules below ``root`` at a commit of its repository: their paths, relative to ``root``, and the commits that they are
-    pinned at.
+    """Return the submodules below ``root`` at a commit of its repository: their paths, relative to ``root``, and the commits that
+    they are pinned to.
 
     Raises:
         OpschemaError: git cannot tell.

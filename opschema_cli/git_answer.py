@@ -1,4 +1,4 @@
-"""Waits for what git writes, but not for ever: git itself waits without end for a pipe that is named like a file it reads."""
+"""Waits for git's output, but not forever: git itself waits without limit for a named pipe in place of a file that it reads."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from pathlib import Path
 
 PATIENCE = 60.0
-"""Seconds after which a process of git is ended in any case."""
+"""Seconds after which a git process is always killed."""
 
 ASLEEP = 5.0
-"""Seconds in which git may sleep without using the processor; on Linux, where that can be seen."""
+"""Seconds for which git may sleep without using the processor; on Linux, where that can be observed."""
 
 _LOOK = 0.5
 
 
 def answer_of(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> tuple[bytes, bytes] | None:
-    """Standard output and error of a process after its end; None if it was killed because it took too long."""
+    """Return standard output and error of a finished process; None if it was killed because it took too long."""
     started = awake = time.monotonic()
     used = _used(process.pid)
     while True:
@@ -33,7 +33,7 @@ def answer_of(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> t
 
 
 def _used(pid: int) -> int | None:
-    """The processor time (in ticks) of a process that sleeps; None of one that runs or waits for a disk, and where that is not
+    """Return the processor time (in ticks) of a sleeping process; None for one that runs or waits for a disk, and if that is not
     known.
     """
     try:

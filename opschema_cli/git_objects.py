@@ -1,4 +1,4 @@
-"""Files of a revision, read from git's object store: nothing is checked out, and no command that the repository names runs."""
+"""Reads files of a revision from git's object store: nothing is checked out, and no command from the repository runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MAIN_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master"
 """Names of the main branch, the likeliest first."""
 
 _PATIENCE = 300.0
-"""Seconds after which a process that reads objects is ended."""
+"""Seconds after which a process that reads objects is killed."""
 
 _TROUBLE = "git cannot read the revision"
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
-    """A file of a revision; ``size`` is None where its object is missing."""
+    """A file of a revision; ``size`` is None if its object is missing."""
 
     mode: str
     oid: str
@@ -43,7 +43,7 @@ class TreeEntry(msgspec.Struct, frozen=True):
 
 
 def find_commit(root: Path, revision: str, noun: str = "commit") -> str:
-    """The full name of a commit; ``noun`` says what else ``revision`` may have been.
+    """Return the full name of a commit; ``noun`` says what else ``revision`` may have been.
 
     Raises:
         OpschemaError: there is no such commit here.
@@ -168,7 +168,7 @@ class ObjectReader:
         self._watch: threading.Timer | None = None
 
     def read(self, oid: str) -> bytes | None:
-        """The content of an object; None of one that is missing or damaged, or where git does not answer."""
+        """Return the content of an object; None if it is missing or damaged, or git does not answer."""
         process = self._started()
         if process is None or process.stdin is None or process.stdout is None:
             return None
@@ -200,7 +200,7 @@ class ObjectReader:
         return self._process
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         if self._watch is not None:
             self._watch.cancel()
         if self._process is not None:

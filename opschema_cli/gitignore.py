@@ -1,4 +1,4 @@
-"""Lists of patterns as git reads them in a ``.gitignore``: the last that matches a path or a folder above it decides."""
+"""Lists of patterns as git reads them in a ``.gitignore``: the last one that matches a path or an enclosing folder decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.globs import Glob, MalformedPattern, read_glob
 
 _SPECIAL = re.compile(r"[*?\[\]\\]")
-"""The letters of a pattern that do not stand for themselves."""
+"""The characters with a special meaning in a pattern."""
 
 
 class _Pattern(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class _Pattern(msgspec.Struct, frozen=True):
     end: str
 
     def matches(self, path: str, name: str) -> bool:
-        """Whether a path, whose last part is ``name``, is matched."""
+        """Whether the pattern matches a path whose last part is ``name``."""
         text = name if self.anywhere else path
         return text.startswith(self.begin) and text.endswith(self.end) and self.glob.matches(text)
 
@@ -41,7 +41,7 @@ class IgnoreSpec:
         self._by_end: dict[str, list[_Pattern]] = {}
 
     def verdict(self, path: str) -> bool | None:
-        """Whether a path is ignored; None if no pattern speaks of it. A folder ends with a slash.
+        """Whether a path is ignored; None if no pattern matches it. A folder ends with a slash.
 
         What lies in an ignored folder is ignored, whatever else is said of it.
         """

@@ -30,11 +30,11 @@ _WILD = set("*?[\\")
 
 
 class MalformedPattern(ValueError):  # noqa: N818 - a property of a text; the caller words the error
-    """A pattern that git matches with nothing."""
+    """A pattern that matches nothing in git."""
 
 
 class _Stretch(msgspec.Struct, frozen=True):
-    """Characters without a star among them."""
+    """Characters without a star."""
 
     regex: re.Pattern[str]
     length: int
@@ -62,14 +62,14 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class Glob(msgspec.Struct, frozen=True):
-    """Runs of parts with double stars between, after letters that stand for themselves; ``open`` if such stars come last."""
+    """Runs of parts separated by double stars, after a literal prefix; ``open`` if double stars come last."""
 
     letters: str
     runs: tuple[tuple[_Part, ...], ...]
     open: bool
 
     def matches(self, path: str) -> bool:
-        """Whether a path is matched."""
+        """Whether the glob matches a path."""
         if not path.startswith(self.letters):
             return False
         parts = path[len(self.letters) :].split("/")
@@ -119,8 +119,8 @@ def read_glob(text: str) -> Glob:
 
 
 def _letters(text: str) -> str:
-    """The letters before double stars that come first of all that is special: git compares them by themselves, and takes the
-    stars for the beginning of the rest.
+    """Return the literal prefix before leading double stars: git compares it separately, and treats the stars as the beginning
+    of the rest.
     """
     end = next((at for at, letter in enumerate(text) if letter in _WILD), len(text))
     return text[:end] if text.startswith("**", end) else ""

@@ -1,4 +1,4 @@
-"""Python files that import a module, or names of it from other files, found in their texts without parsing them."""
+"""Finds Python files that import a module, or names of it from other files, in their texts without parsing them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from opschema_cli.word_search import variant_of
 _NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
 MAX_ROUNDS = 3
-"""Most files that pass a name on, one to the next."""
+"""Maximum number of files in a chain that passes a name on."""
 
 
 def _imported(data: bytes) -> list[tuple[str, str]]:
-    """The modules that a text imports, and the names from modules, these with leading dots."""
+    """Return the modules that a text imports, and the names from modules, the latter with leading dots."""
     found: set[tuple[str, str]] = set()
     for module, names in import_statements(data.decode("utf-8", "replace")):
         words = (item[1] for item in _NAME.finditer(names))
@@ -34,8 +34,9 @@ IMPORTED: Reading[bytes, list[tuple[str, str]]] = Reading("imported names", _imp
 def importing_files(
     project: Project, modules: Modules, paths: Collection[str], words: Set[str], names: Collection[str]
 ) -> list[str]:
-    """The files that import a module of one of some ``paths``, or from a file that does and hold one of its ``names``, in three
-    rounds; and those that hold a string that ends with one of ``words``, the last parts of the modules' names.
+    """Return the files that import a module with one of some ``paths``, or that import from such a file and contain one of its
+    ``names``, in three rounds; and those that contain a string ending with one of ``words``, the last parts of the modules'
+    names.
     """
     peek = project.workspace.peek
     waiting = [path for path in project.workspace.files if path.endswith(".py")]
@@ -63,7 +64,7 @@ def leading_to(
 
 
 def _names_one(imported: Sequence[tuple[str, str]], words: Set[str]) -> bool:
-    """Whether imports have one of some words in the name of a module, or import a name from a package around the file."""
+    """Whether imports have one of some words in the name of a module, or import a name from an enclosing package of the file."""
     return any(
         name in words or module.endswith(".") or not words.isdisjoint(module.split(".")) for module, name in imported
     )

@@ -1,4 +1,4 @@
-"""Paths of a workspace with their links followed."""
+"""Resolves links in the paths of a workspace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Links:
-    """The links below a root; each folder's are followed once. ``names`` are the names on disk of listed paths."""
+    """The links below a root; each folder's are resolved once. ``names`` are the names on disk of listed paths."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
@@ -16,7 +16,7 @@ class Links:
         self._folders: dict[str, tuple[str, bool]] = {}
 
     def target(self, path: str) -> str | None:
-        """The file that ``path`` leads to; None if that is outside the root, or cannot be followed."""
+        """Return the file that ``path`` leads to; None if it is outside the root, or cannot be resolved."""
         name = self.names.get(path, path).rpartition("/")[2]
         try:
             real, is_inside = self.folder_of(path)
@@ -41,7 +41,7 @@ class Links:
         return self._folders[folder]
 
     def _holds(self, target: str) -> bool:
-        """Whether a path without links is the root, or lies below it."""
+        """Whether a path without links is the root, or is below it."""
         return target == self._root or target.startswith(self._root.rstrip(os.sep) + os.sep)
 
 

@@ -1,4 +1,4 @@
-"""The command line's entry: subcommands loaded when asked for, and the one place where exceptions end."""
+"""The entry of the command line: loads subcommands on demand, and handles all exceptions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _is_watched() -> bool:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process at once, but as Python ends it for all who see it: what is registered for the exit runs."""
+    """End the process immediately, but like Python for all observers: exit handlers run."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -138,7 +138,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def run(args: list[str]) -> int:
-    """Run the command line on ``args``; the exit code."""
+    """Run the command line on ``args``. Return the exit code."""
     with noted_interrupts():
         code = _run(args)
         if is_interrupted() and code != EXIT_INTERRUPTED:

@@ -35,18 +35,18 @@ class Permission(msgspec.Struct, frozen=True, order=True):
 
 
 def plugin_digest(data: bytes) -> str:
-    """The digest that a permission is for; ``sha256sum`` gives the same."""
+    """Return the digest that a permission refers to; ``sha256sum`` prints the same."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def as_digest(text: str) -> str | None:
-    """A digest as it is written here; None if the text is none."""
+    """Normalize a digest; return None if the text is not a digest."""
     match = _DIGEST.fullmatch(text.lower())
     return f"sha256:{match[1]}" if match else None
 
 
 def state_folder() -> Path:
-    """``$OPSCHEMA_STATE_DIR``, else the platform's folder for what programs remember of their user.
+    """Return ``$OPSCHEMA_STATE_DIR``, or the platform's folder for user-specific state.
 
     Raises:
         RuntimeError: the user has no home.

@@ -20,7 +20,7 @@ def duration(seconds: float) -> str:
 
 
 def some(names: Sequence[str], limit: int) -> str:
-    """``A, B, C and 27 more``: at most ``limit`` names."""
+    """Return at most ``limit`` of the names: ``A, B, C and 27 more``."""
     shown = ", ".join(names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
@@ -41,7 +41,7 @@ def joined(parts: Sequence[str], word: str = "and") -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """A text of at most ``limit`` characters: a longer one without its middle, in whose place an ellipsis stands."""
+    """Shorten a text to at most ``limit`` characters by replacing its middle with an ellipsis."""
     if len(text) <= limit:
         return text
     tail = limit // 4
@@ -61,6 +61,6 @@ def unbroken(text: str) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """A stretch of source for a message: on one line, of at most ``limit`` characters, the rest as an ellipsis."""
+    """Return a piece of source for a message, on one line of at most ``limit`` characters; an ellipsis replaces the rest."""
     line = " ".join(text[: 8 * limit].split())
     return line if len(line) <= limit and len(text) <= 8 * limit else line[: limit - 1] + "…"

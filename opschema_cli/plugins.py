@@ -18,7 +18,7 @@ from opschema_cli.workspace import Workspace
 
 
 class Plugin(msgspec.Struct, frozen=True):
-    """A file as the configuration names it, where it lies, and the bytes that were read: these are what runs."""
+    """A file as named in the configuration, its path, and the bytes that were read and are executed."""
 
     name: str
     path: Path
@@ -84,7 +84,7 @@ def _described(plugin: Plugin, before: set[str]) -> str:
 
 
 def _shown(path: Path) -> str:
-    """A path as it is shortest to type from here."""
+    """Return the shortest form of a path from the current folder."""
     try:
         shown = os.path.relpath(path)
     except (OSError, ValueError):

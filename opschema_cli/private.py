@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def read_private(path: Path, limit: int) -> bytes | None:
-    """The bytes of a private file; None if there is none, others may open it, or it is longer than ``limit``."""
+    """Return the bytes of a private file, or None if it does not exist, others may open it, or it is longer than ``limit``."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
@@ -39,7 +39,7 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def write_private(path: Path, data: bytes, is_sound: Callable[[Path], bool]) -> None:
-    """Write a private file, unless another process has just written one that is sound.
+    """Write a private file, unless another process has just written a valid one.
 
     Raises:
         OSError: it cannot be written.

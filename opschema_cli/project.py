@@ -1,4 +1,4 @@
-"""A workspace with its files parsed: what packs load their subjects from.
+"""A workspace with its parsed files, from which packs load their subjects.
 
 Parsing goes through the content cache; cold Python files are parsed by worker processes. A file that
 cannot be read or parsed becomes a diagnostic here, once, and reads as None everywhere else. It is one module because it is
@@ -110,7 +110,9 @@ class Project:
         self._fed = 0.0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
-        """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
+        """Return a copy of the project with these texts as its overlay. It shares all other parsed files, including those still
+        being parsed.
+        """
         self.settle()
         other = self._without(self.workspace.with_overlay(overlay), overlay.keys())
         other.inputs = self.inputs - overlay.keys()
@@ -120,8 +122,8 @@ class Project:
         return other
 
     def updated(self, overlay: Mapping[str, str | None], changed: Iterable[str]) -> Project:
-        """The project for a next run, with another overlay and ``changed`` files: other files that were parsed stay parsed, and
-        those that could not be read or parsed are reported anew if they are asked for. See :meth:`Workspace.updated`.
+        """Return the project for the next run, with another overlay and ``changed`` files. It keeps the other parsed files.
+        Files that could not be read or parsed are reported again when requested. See :meth:`Workspace.updated`.
         """
         self.settle()
         unknown = {
@@ -157,14 +159,14 @@ class Project:
         self.progress = lambda done, total: None
 
     def expect(self, text: str) -> None:
-        """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
+        """Let workers parse the probable new text of a Python file in the background."""
         digest = content_digest(text.encode("utf-8", "surrogatepass"))
         if not self._knows(digest):
             self._expect(text, digest)
 
     def expect_file(self, path: str) -> None:
-        """Have a Python file parsed for who asks for it later: this project, or another process, by the cache. A short one is
-        parsed at once in this process, which may die of it; for a process that others can do without.
+        """Parse a Python file ahead of a later request by this project or, through the cache, by another process. A short file
+        is parsed immediately in this process, which can crash; use this only in an expendable process.
         """
         # Not at the top: other processes leave it to workers.
         from opschema_cli.source.parsing import plain_facts
@@ -190,7 +192,7 @@ class Project:
             self.pump()
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Say that files belong to what is linted: it is reported if one of them cannot be read or parsed."""
+        """Record that files belong to the linted ones: an unreadable or unparsable one is reported."""
         self.claimed.update(paths)
 
     @property
@@ -211,7 +213,7 @@ class Project:
             return None
 
     def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """The result of a scan for each of these files, with the file; the scan sees an unreadable one as empty."""
+        """Yield each of these files with the result of a scan. The scan receives an empty text for an unreadable file."""
         return self._values(
             scan, paths, self.workspace.digest, lambda path: self._read_with(scan, path, self.workspace.peek(path))
         )
@@ -280,7 +282,7 @@ class Project:
         return dict(self._values(reading, asked, self.workspace.digest, value_of))
 
     def _peek_text(self, path: str, *, cpp: bool) -> str:
-        """The text of a file, with ``cpp`` its C++; empty if there is none, or it cannot be read."""
+        """Return the text of a file, or with ``cpp`` its C++; return an empty text if there is none, or the file cannot be read."""
         with suppress(ReadError):
             source = self.workspace.peek_source(path)
             return (_cpp_of(source) or "") if cpp else source.text
@@ -387,13 +389,13 @@ class Project:
         return None
 
     def why_unread(self, path: str) -> str:
-        """The reason why a file that was asked for is not there, in words for a message."""
+        """Return the reason, for a message, why a requested file is not available."""
         problems = (item.message for item in self.problems.values() if item.place.path == path)
         missing = (f"{item.reason}: {item.hint}" for item in self.missing if path in item.files)
         return [*problems, *missing, "it cannot be read"][0]
 
     def tree(self, path: str) -> PythonTree:
-        """A Python file's tree, to rewrite it: the one that came with its facts, if any.
+        """Return a Python file's tree for rewriting: the one parsed with its facts, if any.
 
         Raises:
             ReadError: the file cannot be read.
@@ -407,12 +409,12 @@ class Project:
         return PythonTree.unpacked(source.text, packed) if packed else PythonTree.parse(source.text)
 
     def yaml_root(self, path: str) -> Node | None:
-        """The root of a YAML file; None of another file, and of one that is empty or does not parse."""
+        """Return the root of a YAML file, or None if the file is not YAML, is empty or does not parse."""
         file = self.yaml(path) if is_yaml(path) else None
         return file.root if file is not None else None
 
     def parses(self, path: str) -> bool:
-        """Whether a file parses; one that is neither YAML nor Python does."""
+        """Whether a file parses. Files that are neither YAML nor Python never do."""
         if is_yaml(path):
             return self.yaml(path) is not None
         return not is_python(path) or self.python(path) is not None
@@ -435,7 +437,7 @@ class Project:
     def _composed(
         self, sources: Sequence[Source], refused: Callable[[Source, YamlSyntaxError], None]
     ) -> Iterator[YamlFile]:
-        """The trees of texts, those in the cache from there; one that is not YAML is ``refused``."""
+        """Yield the trees of texts, from the cache where possible. ``refused`` is called for each text that is not valid YAML."""
         kind = f"yaml/{__version__}"
         cached = self.cache.get(kind, (source.digest for source in sources))
         fresh: dict[str, bytes] = {}
@@ -482,7 +484,7 @@ class Project:
             self._parse(cold, ahead=ahead and not first, along=along)
 
     def _hurry(self, paths: Iterable[str]) -> None:
-        """Have those of some files that are being parsed come before what nobody waits for."""
+        """Move some files that are being parsed ahead of those that nobody waits for."""
         digests = {self.workspace.digest(path) for path in paths} if self._awaited else set()
         texts = {digest: self._awaited[digest][0].text for digest in digests if self._awaited.get(digest)}
         if texts and self.parsers is not None:
@@ -507,31 +509,31 @@ class Project:
             self._arrived(source.digest, encoded_facts(source.text))
 
     def pump(self) -> None:
-        """Take what the workers have finished, give them more, and do what waits for parsed files. To be called often during other
-        work.
+        """Take finished results from the workers, give them new work, and run the callbacks whose files are parsed. Call it
+        often during other work.
         """
         self.checkpoint()
         self.feed()
         self._go_on()
 
     def feed(self) -> None:
-        """Take what the workers have finished and give them more, at most once in a few milliseconds; what waits for parsed files
-        is left to :meth:`pump`.
+        """Take finished results from the workers and give them new work, at most once every few milliseconds. Callbacks are left
+        to :meth:`pump`.
         """
         if self._awaited and time.perf_counter() >= self._fed + _PAUSE:
             self._collect(wait=False)
             self._fed = time.perf_counter()
 
     def when_parsed(self, paths: Iterable[str], then: Callable[[], None]) -> None:
-        """Do something once some files that were asked for are parsed: now, if they all are, else when :meth:`pump` or
-        :meth:`settle` sees it; never while somebody waits for one file.
+        """Call ``then`` when some requested files are parsed: immediately if they are, and otherwise from :meth:`pump` or
+        :meth:`settle`, but never during a wait for a single file.
         """
         digests = set(map(self.workspace.digest, paths))
         self._when_parsed.append((digests.intersection(self._awaited), then))
         self._go_on()
 
     def when_settled(self, then: Callable[[], None]) -> None:
-        """The same once every file that was asked for is parsed, and all is done that waits for some of them."""
+        """Call ``then`` when every requested file is parsed and all callbacks of :meth:`when_parsed` have run."""
         self._when_settled.append(then)
         self._go_on()
 
@@ -544,11 +546,11 @@ class Project:
 
     @property
     def settled(self) -> bool:
-        """Whether every file that was asked for is parsed."""
+        """Whether every requested file is parsed."""
         return not self._awaited
 
     def settle(self) -> None:
-        """Wait until every file that was asked for is parsed, so that all problems are known."""
+        """Wait until every requested file is parsed, so that all problems are known."""
         self._go_on()
         while self._awaited:
             self._collect(wait=True)
@@ -571,7 +573,7 @@ class Project:
                 self._arrived(digest, b"")
 
     def _arrived(self, digest: str, data: bytes, *, refused: bool = False) -> None:
-        """Keep the facts of a text. Nothing is cached of one that was refused, so that the next run tries it."""
+        """Store the facts of a text. Refused texts are not cached, so that the next run tries them again."""
         sources = self._awaited.pop(digest, [])
         for awaited, _ in self._when_parsed:
             awaited.discard(digest)
@@ -602,7 +604,7 @@ class Project:
         return [source for source in map(self.source, paths) if source is not None]
 
     def take_problems(self, problems: Iterable[Diagnostic]) -> None:
-        """Add what was wrong with files that were read elsewhere."""
+        """Add the problems of files that were read elsewhere."""
         self.problems.update(((item.code, item.place.path), item) for item in problems)
 
     def _problem(self, code: str, path: str, message: str, offset: int) -> None:
@@ -614,7 +616,7 @@ class Project:
 
 
 def _cpp_of(source: Source) -> str | None:
-    """The text of a C++ file, or the C++ in the strings of a Python file; None where there is none."""
+    """Return the text of a C++ file, or the C++ in the strings of a Python file, or None if there is none."""
     # Not at the top: most runs read no C++.
     from opschema_cli.source.inline_cpp import inline_cpp
 

@@ -39,7 +39,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 Observation: TypeAlias = Mapping[str, Seen]
-"""The outcomes of a workspace by probe. A probe is named by what it does, so that it means the same before and after."""
+"""The outcomes of a workspace by probe. A probe is named by its action, so that it means the same before and after a fix."""
 
 Oracle: TypeAlias = Callable[[Sequence[Files]], Sequence[Observation]]
 """Observes each of some workspaces; many at once, since it may be slow to start."""
@@ -116,7 +116,7 @@ def apply_fix(files: Files, fix: Fix) -> Files:
 
 
 def _loud(pack: Pack, rule: Rule, files: Files) -> Callable[[], bool]:
-    """Whether rules other than the one that was fixed report errors or warnings."""
+    """Return a check whether rules other than the fixed one report errors or warnings."""
 
     def others() -> bool:
         found = lint_files([pack], files).diagnostics
@@ -177,7 +177,7 @@ def prove(cases: Sequence[Case], oracle: Oracle) -> list[str]:
 
 
 def check_fixes(pack: Pack, rule: Rule, oracle: Oracle, variants: Variants = no_variants) -> None:
-    """Assert that each fix of a rule's Bad examples, and of variants of them, is proved by the oracle.
+    """Assert that the oracle confirms each fix of a rule's Bad examples and of their variants.
 
     Raises:
         AssertionError: saying which fix is not, or that no Bad example has a fix.

@@ -1,4 +1,4 @@
-"""Whether a file may be replaced: by what its mode says and whom it belongs to, also for those whom the system lets do more."""
+"""Whether a file may be replaced, according to its mode and owner; even for privileged users."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _VARIANT = "\0variant"
 """The key under which a shelf keeps its variant, if it has one."""
 
 SPARE = 4 * 1024 * 1024
-"""Most bytes of values that a shelf keeps although this run did not ask for them."""
+"""Maximum size in bytes of the values that a shelf keeps although this run did not request them."""
 
 
 class Reading(msgspec.Struct, Generic[C, T], frozen=True):
@@ -64,7 +64,7 @@ class Shelf(Generic[T]):
         return {_VARIANT: msgspec.msgpack.encode(self.variant)} if self.variant else {}
 
     def get(self, digest: str) -> T | None:
-        """The value of a content; None if there is none."""
+        """Return the value for a content digest, or None if there is none."""
         found = self._values.get(digest)
         if found is None:
             found = decoded(self._stored.get(digest), self._kind)
@@ -120,7 +120,7 @@ class Readings:
         self._taken: dict[str, dict[str, bytes]] = {}
 
     def shelf(self, name: str, kind: type[T], variant: str = "") -> Shelf[T]:
-        """The shelf of one reading, or of other values under a unique name. There is one for the latest variant."""
+        """Return the shelf of one reading, or of other values under a unique name. Only the shelf of the latest variant exists."""
         if name not in self._shelves or self._shelves[name].variant != variant:
             key = f"{self._stamp}/{name}"
             stored = self.cache.get(_KIND, [key]).get(key) if self._stamp else None
@@ -141,7 +141,7 @@ class Readings:
             self.forget_fresh()
 
     def forget_fresh(self) -> None:
-        """Take all values for stored: what is fresh from here on is that of this process."""
+        """Treat all values as stored. From now on, only values computed by this process are fresh."""
         for shelf in self._shelves.values():
             shelf.fresh = set()
 

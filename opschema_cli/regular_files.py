@@ -30,7 +30,9 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
 
 
 def read_with_state(path: Path | str, limit: int) -> tuple[bytes, State]:
-    """The same with the file's state after reading, which differs from the state before if the file changed meanwhile."""
+    """Read a file, and also return its state after reading. The state differs from the state before if the file was changed
+    meanwhile.
+    """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)

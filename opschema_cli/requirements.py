@@ -52,18 +52,18 @@ class Release(msgspec.Struct, frozen=True):
 
 
 def dotted(version: Version) -> str:
-    """A version as it is written."""
+    """Return a version in dotted form."""
     return f"{version[0]}.{version[1]}"
 
 
 def read_version(text: str) -> Version | None:
-    """The major and minor version of ``2.6.0+cpu``; None when it is none."""
+    """Return the major and minor version of ``2.6.0+cpu``, or None if the text is not a version."""
     match = re.match(r"v?(\d+)\.(\d+)", text)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def release_of(version: Version, name: str, source: str, known: Sequence[Version]) -> Release:
-    """A version that ``source`` names, in doubt if it is none of those ``known``, which are sorted."""
+    """Return the version that ``source`` names. It is in doubt unless it is one of the sorted ``known`` versions."""
     if version in known:
         return Release(version, source)
     span = f"{dotted(known[0])} to {dotted(known[-1])}"
@@ -71,7 +71,7 @@ def release_of(version: Version, name: str, source: str, known: Sequence[Version
 
 
 def nearest_release(version: Version, known: Sequence[Version]) -> Version:
-    """The one of the known releases, which are sorted, whose tables come closest: the newest that is not newer."""
+    """Return the known release whose tables are closest to a version: the newest one that is not newer. ``known`` is sorted."""
     return max((item for item in known if item <= version), default=known[0])
 
 

@@ -20,7 +20,7 @@ LONGEST_TARGET = 4_096
 
 
 class RevisionWorkspace(Workspace):
-    """The files that a commit has below ``root``. Links are followed within the commit; one that leaves it is not read.
+    """The files of a commit below ``root``. Links are followed within the commit, but not out of it.
 
     Raises:
         OpschemaError: the commit's files cannot be listed, or ``exclude`` holds a malformed pattern.
@@ -60,7 +60,7 @@ class RevisionWorkspace(Workspace):
         return self.pins[path]
 
     def _entry(self, path: str) -> TreeEntry | None:
-        """The regular file that a path leads to; None where there is none, or it is outside."""
+        """Return the regular file at a path, or None if there is none, or it is outside the root."""
         for _ in range(MAX_LINKS):
             entry = self._tree.get(path)
             if entry is None:
@@ -75,7 +75,7 @@ class RevisionWorkspace(Workspace):
         return None
 
     def _through_folder(self, path: str) -> str | None:
-        """The path behind the first of its folders that is a link; None if none is."""
+        """Return the path after its first linked folder is resolved, or None if no folder of it is a link."""
         parts = path.split("/")
         for end in range(1, len(parts)):
             folder = "/".join(parts[:end])
@@ -112,5 +112,5 @@ class RevisionWorkspace(Workspace):
         return data, (0, 0, len(data), 0, 0)
 
     def _state(self, path: str) -> State | None:
-        """None: a file of a commit does not change, and is never looked at on the disk."""
+        """Return None, because a file of a commit does not change and is never read from disk."""
         return None

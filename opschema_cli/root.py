@@ -1,4 +1,4 @@
-"""The root of a workspace, and links that lead out of it."""
+"""The root of a workspace, and links that lead outside it."""
 
 from __future__ import annotations
 

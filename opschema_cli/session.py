@@ -33,7 +33,7 @@ MANY_MODULES = 40
 """Files from which on a second process is likely to pay for its start."""
 
 MAX_JOBS = 8
-"""Most processes unless more are asked for."""
+"""Maximum number of processes unless the user requests more."""
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +49,7 @@ class Session(msgspec.Struct, dict=True):
     jobs: int | None = None
     run_plugins: bool = True
     as_implemented: frozenset[str] = frozenset()
-    """Operators that are judged as if they were implemented."""
+    """Operators that are checked as if they were implemented."""
     threaded: bool = False
     """Whether the program has other threads, so that no process can be forked."""
     helpers: ExitStack = msgspec.field(default_factory=ExitStack)
@@ -95,8 +95,8 @@ class Session(msgspec.Struct, dict=True):
             return load_registry(plugins, self.config.packs, partial=self.partial, cache=self.cache)
 
     def registry_for(self, project: Project, *, prefetch: bool = False, but: Registry | None = None) -> Registry:
-        """The packs with those alone in use that find something in a project, ``but`` those that another has in use; see
-        :meth:`Registry.found_in`.
+        """Return a registry in which only packs that find something in a project are enabled, except those that ``but`` has
+        enabled; see :meth:`Registry.found_in`.
 
         Raises:
             OpschemaError: the configuration is wrong, or a pack cannot be loaded.
@@ -106,11 +106,11 @@ class Session(msgspec.Struct, dict=True):
         return self.registry.found_in(project, options, prefetch=prefetch, but=left_out)
 
     def prefetch(self, registry: Registry, project: Project) -> None:
-        """Have parsed what the packs in use are known to ask for."""
+        """Start parsing the files that the enabled packs are known to need."""
         registry.prefetch(project, pack_options(self.config, registry))
 
     def forked(self) -> Session:
-        """The same for a process that was forked from the one that this belongs to."""
+        """Return a copy of the session for a process forked from its own."""
         other = msgspec.structs.replace(self, cache=self.cache.reopened(), helpers=ExitStack())
         other.__dict__.update(registry=self.registry, code_stamp=self.code_stamp)
         return other
@@ -122,7 +122,7 @@ class Session(msgspec.Struct, dict=True):
 
     @property
     def processes(self) -> int:
-        """Most processes that work at a time."""
+        """The maximum number of concurrent processes."""
         return self.jobs or min(os.cpu_count() or 1, MAX_JOBS)
 
     def project(
@@ -150,8 +150,8 @@ class Session(msgspec.Struct, dict=True):
                 self.parsers.close()
 
     def warm_up(self, changed: Sequence[str] | None) -> None:
-        """Start the processes that parse Python before it is known what there is to parse: for a large workspace of which
-        nothing is cached all of them, else one, and none if the ``changed`` files are known and no Python is among them.
+        """Start the processes that parse Python before the files are known: all of them for a large workspace without a cache,
+        and otherwise one. Start none if the ``changed`` files are known and none of them is Python.
         """
         modules = sum(map(is_python, self.workspace.files if changed is None else changed))
         if modules:
@@ -220,7 +220,7 @@ def _see_to_journal(root: Path, *, writes: bool) -> None:
 
 
 def path_filter(session: Session, paths: Sequence[Path]) -> frozenset[str] | None:
-    """The workspace files that path arguments stand for; None when they stand for everything.
+    """Return the workspace files that path arguments select, or None if they select everything.
 
     Raises:
         OpschemaError: a path does not exist or lies outside the workspace.

@@ -1,4 +1,4 @@
-"""Names that are surely misspelt.
+"""Detection of misspelt names.
 
 A slip is the case, or inside of a word one letter that is doubled, dropped, wrong or exchanged with the next. Letters that begin a
 word, digits and underscores make other names: `rsqrt`, `conv3d`, `relu_`.
@@ -21,7 +21,7 @@ def slip_keys(name: str) -> set[str]:
 
 
 def is_slip(name: str, meant: str) -> bool:
-    """Whether a name is one slip away from the one that is meant."""
+    """Whether a name is one typing error away from the intended name."""
     lower, meant = name.lower(), meant.lower()
     if lower == meant:
         return True
@@ -45,7 +45,7 @@ def _inside(name: str, at: int, shortest: int = _SHORTEST) -> bool:
 
 
 def _length(name: str, at: int) -> int:
-    """The length of the word that a letter is in; 0 for what is none."""
+    """Return the length of the word that contains a letter, or 0 if none does."""
     return next((end - start for start, end in _words(name) if start <= at < end), 0)
 
 

@@ -24,7 +24,7 @@ def start_anew() -> None:
 
 
 def spent() -> int:
-    """What this run has spent of its budget."""
+    """Return the part of its budget that this run has used."""
     return _spent[0]
 
 
@@ -44,8 +44,8 @@ def may_be_near(name: str, known: Iterable[str], cutoff: float) -> bool:
 
 
 def near_names(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
-    """At most ``count`` of the ``known`` names that are close to a name, the closest first, as
-    :func:`difflib.get_close_matches` finds them; none once the budget is spent.
+    """Return at most ``count`` of the ``known`` names that are similar to a name, the closest first, like
+    :func:`difflib.get_close_matches`; return none when the budget is used up.
     """
     if exhausted():
         return []
@@ -78,7 +78,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
 
 
 def misspelt_names(written: Collection[str], known: Collection[str], cutoff: float = 0.75) -> dict[str, str]:
-    """The known names that unknown keys of a mapping are meant to be, by these keys; a name that is written itself is none.
+    """Map unknown keys of a mapping to the known names that they probably mean. Names that are present themselves are not
+    suggested.
 
     What is below such a key is read under the name that is meant, so that one slip gives one finding.
     """
@@ -88,7 +89,7 @@ def misspelt_names(written: Collection[str], known: Collection[str], cutoff: flo
 
 
 def suggested(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
-    """The end of a message about a name that is not among the ``known`` ones; empty if none of them is close."""
+    """Return a suggestion to append to a message about an unknown name, or an empty text if no ``known`` name is close."""
     return did_you_mean(nearest(name, known, cutoff))
 
 

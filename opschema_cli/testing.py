@@ -62,7 +62,9 @@ class Linted(msgspec.Struct, frozen=True):
 
 
 def lint_files(packs: Pack | Iterable[Pack], files: Mapping[str, str], select: Iterable[str] = ()) -> Linted:
-    """Lint a workspace made of ``files`` (path to text) with a pack or several; ``select`` are codes or names, default all."""
+    """Lint a workspace made of ``files`` (path to text) with one or several packs; ``select`` are codes or names, by default
+    all.
+    """
     job, project = _prepare(packs, files, select)
     return Linted(run(job, project), project)
 
@@ -109,7 +111,7 @@ def migrate_files(
     only: Iterable[str] = (),
     skip: Iterable[str] = (),
 ) -> Migrated:
-    """Run a migration over a workspace made of ``files`` (path to text); ``options`` are ``NAME=VALUE``.
+    """Run a migration on a workspace made of ``files`` (path to text); ``options`` are ``NAME=VALUE``.
 
     It is run a second time, which may change nothing.
 
@@ -158,7 +160,8 @@ def _config(text: str) -> Config:
 
 
 def check_pack(pack: Pack) -> None:
-    """Assert that the examples of all rules of a pack hold, and that its migrations can be imported; see :func:`check_examples`.
+    """Assert that the examples of all rules of a pack are correct, and that its migrations can be imported; see
+    :func:`check_examples`.
 
     Raises:
         AssertionError: saying which rule or example does not hold.

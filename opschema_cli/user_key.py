@@ -1,4 +1,4 @@
-"""The key by which opschema recognises what it has written itself; see :mod:`opschema_cli.private` for when it counts."""
+"""The key that authenticates files written by opschema; see :mod:`opschema_cli.private` for when it is valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY_BYTES = 32
 
 
 def user_key(path: Path) -> bytes:
-    """The key in a file, which is made if there is none; one for this call alone where no file can be kept."""
+    """Return the key in a file, which is created if missing. If no file can be stored, return a key for this call only."""
     key = _stored(path)
     if key is None:
         with contextlib.suppress(OSError):

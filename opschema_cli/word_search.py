@@ -25,7 +25,7 @@ def variant_of(words: Iterable[str]) -> str:
 
 
 def words_in(data: bytes, words: Mapping[bytes, str]) -> list[str]:
-    """Those of some words that a text has, in which all characters that are not ASCII are between words."""
+    """Return those of some words that a text contains. All non-ASCII characters separate words."""
     near = len(words) > MANY or any(word in data for word in words)
     return sorted(words[word] for word in words.keys() & ascii_words_in(data)) if near else []
 

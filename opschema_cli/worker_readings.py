@@ -24,8 +24,8 @@ WINDOW = 4_000_000
 
 
 def function_name(reading: Reading[Any, Any]) -> str:
-    """The function of a reading as ``module:name``, by which another process imports it; empty of one that has no such name, as a
-    lambda or a function of a plugin.
+    """Return the function of a reading as ``module:name``, by which another process imports it, or an empty text if it cannot be
+    imported, like a lambda or a function of a plugin.
     """
     module, name = getattr(reading.read, "__module__", ""), getattr(reading.read, "__qualname__", "")
     home = sys.modules.get(module)
@@ -51,7 +51,7 @@ class WorkerReadings:
         *,
         cpp: bool,
     ) -> None:
-        """Have workers compute readings of texts, each given with the digest of its file, unless the texts are few.
+        """Let workers compute readings of texts, each given with the digest of its file, unless there are only a few texts.
 
         ``collect`` waits for workers and passes their answers to :meth:`take`. With ``cpp`` the readings are of the trees.
         """
@@ -68,8 +68,8 @@ class WorkerReadings:
             collect()
 
     def take(self, parsed: Parsed) -> dict[str, dict[str, bytes]] | None:
-        """The encoded values that a worker has computed, by the name of the reading and the digest of the file; None if the worker
-        has done something else. An answer may still come that a run which was ended has asked for.
+        """Return the encoded values that a worker has computed, by the name of the reading and the digest of the file, or None
+        if the worker has done something else. Late answers to requests of an aborted run are ignored.
         """
         _, is_reading, digest = parsed.key.partition(" ")
         if not is_reading:
@@ -86,7 +86,7 @@ class WorkerReadings:
 
 
 def _groups(texts: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
-    """Texts in groups that are worth workers; none if all of them are not."""
+    """Yield groups of texts that are large enough for workers, or none if all texts together are too small."""
     group: dict[str, str] = {}
     size, none_yet = 0, True
     for digest, text in texts:

@@ -46,13 +46,15 @@ class ReadError(Exception):
 
 
 SETTLED = 2_000_000_000
-"""Nanoseconds since a file was changed from which on another change gives it another state, on the coarsest of clocks."""
+"""Minimum age of a file in nanoseconds from which any further change is certain to change its state, even with the coarsest
+clock.
+"""
 
 
 class Asked(msgspec.Struct, array_like=True):
-    """Questions asked of a workspace, and the answers: the digests of files, whether others are there, variables of the
-    environment and pins of submodules; and which files outside the root could be read. ``states`` are those of files by which
-    it can be told that they are as they were.
+    """The queries to a workspace and their answers: digests of files, the existence of others, environment variables and pins of
+    submodules, and the files outside the root that could be read. ``states`` are the states of those files whose state shows
+    that they are unchanged.
     """
 
     reads: dict[str, str]
@@ -103,20 +105,20 @@ class Workspace:
 
     @property
     def asked(self) -> Asked:
-        """All that was asked so far."""
+        """Return all queries so far."""
         reads = self.reads
         told = {path: state for path in reads if (state := self._states.get(path)) is not None and self._settled(state)}
         return Asked(reads, self.probes, sorted(self.admitted), self.environment, self.pins, told)
 
     def _settled(self, state: State) -> bool:
-        """Whether any change since the workspace was opened gives a file another state; elsewhere than on POSIX systems the
-        time of a change can be set back.
+        """Whether any change since the workspace was opened is certain to change a file's state. On systems other than POSIX,
+        the modification time can be set back.
         """
         return os.name == "posix" and max(state[:2]) < self._opened - SETTLED
 
     def ask_again(self, asked: Asked) -> list[str] | None:
-        """Ask what was asked before, of this workspace or another of the same root: the files of which the answer is another
-        one now; None where another answer is.
+        """Repeat earlier queries of this workspace or another one with the same root. Return the files whose answer has changed,
+        or None if another answer has changed.
         """
         self.admitted.update(asked.admitted)
         if any(self.variable(name) != value for name, value in asked.environment.items()):
@@ -135,7 +137,7 @@ class Workspace:
             self._digests[path], self._states[path] = digest, state
 
     def _state(self, path: str) -> State | None:
-        """The state of a file inside the root; None of another."""
+        """Return the state of a file inside the root, or None for any other file."""
         listed = self._listed.get(path)
         try:
             if listed is not None:
@@ -147,22 +149,22 @@ class Workspace:
 
     @property
     def reads(self) -> dict[str, str]:
-        """Every file that was asked for, with the digest of its bytes; empty for one that could not be read, or that changed
-        after something was told by its digest.
+        """The digest of every file that was requested. It is empty if the file could not be read, or changed after its digest
+        was used.
         """
         kept = self.overlay.keys() | self.provided.keys()
         asked = (path for path in {**self._data, **self._digests} if path not in kept)
         return {path: "" if path in self._moved else self.digest(path) for path in asked}
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Workspace:
-        """The same workspace with these texts on top; what was read stays read."""
+        """Return a copy of the workspace with these texts as its overlay. It shares all files that were read."""
         other = self.updated({**self.overlay, **overlay}, overlay)
         other.__dict__["files"] = _overlaid(self.files, overlay)
         return other
 
     def updated(self, overlay: Mapping[str, str | None], changed: Iterable[str]) -> Workspace:
-        """The same workspace later, with another overlay: what was read stays read, but for ``changed`` files. The list of files is
-        the same; if files were added or removed, begin anew.
+        """Return the workspace at a later time, with another overlay. It keeps the files that were read, except for ``changed``
+        ones. The list of files is unchanged; if files were added or removed, open a new workspace.
         """
         other, old = Workspace(self.root, overlay, self.exclude), frozenset(changed)
         other.__dict__["files"] = self.files
@@ -182,7 +184,7 @@ class Workspace:
         return other
 
     def was_asked(self, path: str) -> bool:
-        """Whether anything was asked of a file so far, be it on the disk or in the overlay."""
+        """Whether a file was queried so far, on disk or in the overlay."""
         return any(path in known for known in (self._digests, self._data, self._drafts, self.probes))
 
     @cached_property
@@ -201,13 +203,13 @@ class Workspace:
         return _overlaid(kept, self.overlay)
 
     def list_ahead(self) -> None:
-        """Have git begin to list the files, for who asks for them after some other work."""
+        """Start listing the files with git in the background."""
         if self._listing is None and "files" not in self.__dict__ and in_git(self.root):
             skipped = (f"--exclude={name}/" for name in sorted(SKIPPED_FOLDERS))
             self._listing = ls_files(self.root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
 
     def close(self) -> None:
-        """End what goes on for files that nobody asked for."""
+        """End background work on files that nobody has requested."""
         if self._listing is not None:
             self._listing.kill()
             self._listing.communicate()
@@ -215,7 +217,7 @@ class Workspace:
 
     @cached_property
     def file_set(self) -> frozenset[str]:
-        """The same, for membership."""
+        """The same files as a set."""
         return frozenset(self.files)
 
     @cached_property
@@ -262,8 +264,8 @@ class Workspace:
         return self.environment.setdefault(name, os.environ.get(name, ""))
 
     def submodule_pin(self, path: str) -> str | None:
-        """The full name of the commit at which git's index pins the submodule at ``path``, whether or not it is checked out;
-        None where there is none, or no git to tell. A submodule of a submodule is pinned by the one that it lies in.
+        """Return the full hash of the commit at which git's index pins the submodule at ``path``, whether or not it is checked
+        out, or None if there is no submodule or no git. A submodule of a submodule is pinned by the submodule that contains it.
         """
         if path not in self.pins:
             self.pins[path] = pin_of_submodule(self.root, path, self._inside)
@@ -324,8 +326,8 @@ class Workspace:
         return (path for path, data in self._data.items() if isinstance(data, bytes))
 
     def release(self) -> None:
-        """Forget the bytes of files, now and from here on: who asks for them again has them read again. A file that changed in
-        between is noted like any other that is not what it was taken for.
+        """Release the bytes of files, now and in the future. A later request reads the file again. If the file has changed in
+        between, that is recorded as for any other file whose digest was assumed.
         """
         self._keeps_data = False
         for path in list(self._data):
@@ -333,7 +335,7 @@ class Workspace:
         return_free_memory()
 
     def _forget(self, path: str) -> None:
-        """Forget the bytes of a file, but for the reason why it could not be read."""
+        """Release the bytes of a file, but keep the reason why it could not be read."""
         data = self._data.get(path)
         if isinstance(data, bytes):
             if path not in self._digests:
@@ -341,25 +343,25 @@ class Workspace:
             del self._data[path]
 
     def _check(self, path: str) -> None:
-        """Note, of a file that was not read until now, whether it still is what it was taken for."""
+        """Check whether a file that has just been read for the first time still has the digest that was assumed for it."""
         believed = self._digests.pop(path, None)
         if believed is not None and self.digest(path) != believed:
             self._moved.add(path)
 
     @property
     def unread(self) -> Iterator[ReadError]:
-        """Listed files that were asked for and could not be read."""
+        """The listed files that were requested and could not be read."""
         return (error for path, error in self._data.items() if isinstance(error, ReadError) and path in self.file_set)
 
     def peek(self, path: str) -> bytes:
-        """The bytes of a file; none of one that cannot be read: for what only looks for something in them."""
+        """Return the bytes of a file, or empty bytes if it cannot be read. For callers that only search in them."""
         try:
             return self.data(path)
         except ReadError:
             return b""
 
     def digest(self, path: str) -> str:
-        """The digest of a file's bytes; empty for one that cannot be read."""
+        """Return the digest of a file's bytes, or an empty text if it cannot be read."""
         if path not in self._digests:
             try:
                 self._digests[path] = content_digest(self.data(path))
@@ -408,7 +410,7 @@ class Workspace:
         return self._sources[path]
 
     def peek_source(self, path: str) -> Source:
-        """A file's text, not kept unless it has been asked for.
+        """Return a file's text without keeping it, unless it has been requested before.
 
         Raises:
             ReadError: the file cannot be read, or its text cannot be decoded.

@@ -51,7 +51,7 @@ def _write(workspace: Workspace, path: str, text: str | None, origin: str) -> Wr
 
 
 def _before(workspace: Workspace, path: str, target: Path) -> bytes | None:
-    """The bytes on disk, which must be those that were read; None where a file is to be added."""
+    """Return the bytes on disk, which must be those that were read, or None for a new file."""
     try:
         digest = workspace.source(path).digest
     except ReadError:

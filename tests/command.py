@@ -20,7 +20,7 @@ EXECUTABLE = Path(sys.executable).with_name("opschema.exe" if sys.platform == "w
 
 @dataclass(frozen=True)
 class Done:
-    """What a run left: exit code, standard output and standard error."""
+    """The result of a run: exit code, standard output and standard error."""
 
     code: int
     out: str

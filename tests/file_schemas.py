@@ -1,4 +1,4 @@
-"""What the JSON Schemas of a pack reject in the files of a tree that they are of."""
+"""The errors that the JSON Schemas of a pack report in the files of a tree."""
 
 from __future__ import annotations
 

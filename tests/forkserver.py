@@ -33,7 +33,7 @@ STREAMS = ("in", "out", "err")
 """The files that are a run's standard streams, in a folder of its own."""
 LEFT_OUT = ("opschema_cli.__main__", "opschema_cli.server", "opschema_cli.testing", "opschema_cli.verify.")
 LIBRARIES = ("jsonschema_rs", "multiprocessing.popen_fork", "rich.console", "rich.table", "ruamel.yaml")
-"""What is imported when it is first used."""
+"""Modules that are imported when first used."""
 
 
 def run(
@@ -50,7 +50,7 @@ def run(
 
 
 def _of_python(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """What Python reads of an environment when it starts."""
+    """The environment variables that Python reads when it starts."""
     return tuple(sorted(item for item in environ.items() if item[0].startswith(("PYTHON", "LANG", "LC_", "LD_"))))
 
 

@@ -488,7 +488,7 @@ def test_a_mistake_is_told_each_time(tmp_path: Path, root: Path) -> None:
         (f"=={__version__}", ""),
         (">=0.1,<99", ""),
         (">=99", "is opschema " + __version__ + "; install a version that suits"),
-        ("new", "'new' is no version specifier"),
+        ("new", "'new' is not a version specifier"),
     ],
 )
 def test_a_configuration_may_require_a_version(root: Path, lint: Lint, required: str, message: str) -> None:

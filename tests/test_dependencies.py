@@ -1,4 +1,4 @@
-"""What is installed with opschema: permissive licences, upper bounds, and a lock file that fits."""
+"""The dependencies of opschema: permissive licences, upper bounds, and a matching lock file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WORDS = {
     "PSF-2.0": "PSF-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
-"""What metadata older than SPDX say."""
+"""Licence names in metadata older than SPDX."""
 
 
 def allows(expression: str, allowed: set[str]) -> bool:
@@ -188,7 +188,7 @@ def test_every_requirement_has_an_upper_bound() -> None:
 
 
 def pins() -> dict[str, list[tuple[Requirement, int]]]:
-    """What the lock file pins, by name: each requirement and the number of its hashes."""
+    """The pins of the lock file, by name: each requirement and the number of its hashes."""
     found: dict[str, list[tuple[Requirement, int]]] = {}
     for block in re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8")):
         lines = [line.strip().rstrip("\\").strip() for line in block.splitlines() if not line.lstrip().startswith("#")]

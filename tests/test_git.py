@@ -1,4 +1,4 @@
-"""What is not committed, as git tells it without running what the repository names."""
+"""Uncommitted changes, listed by git without running commands that the repository configures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_outside_of_git_there_is_no_answer(tmp_path: Path) -> None:
 
 def test_a_git_that_cannot_tell_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: nowhere\n")
-    with pytest.raises(OpschemaError, match="git cannot tell what is not committed here: fatal: "):
+    with pytest.raises(OpschemaError, match="git cannot list the uncommitted changes here: fatal: "):
         uncommitted(tmp_path, [])
 
 

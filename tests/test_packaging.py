@@ -1,4 +1,4 @@
-"""What is built of the project: its name, what it depends on, and a description that a package index can show."""
+"""The built package: its name, its dependencies, and a description that a package index can show."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def wheel(built: Path) -> zipfile.ZipFile:
 
 @pytest.fixture(scope="module", params=["sdist", "wheel"])
 def metadata(request: pytest.FixtureRequest, built: Path, wheel: zipfile.ZipFile) -> Message:
-    """What a package index reads."""
+    """The metadata that a package index reads."""
     stem = f"opschema_cli-{__version__}"
     if request.param == "wheel":
         return BytesParser().parsebytes(wheel.read(f"{stem}.dist-info/METADATA"))

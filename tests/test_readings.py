@@ -1,4 +1,4 @@
-"""What is told of a content is told once, also by later runs."""
+"""A value for a content is computed only once, also across runs."""
 
 from __future__ import annotations
 

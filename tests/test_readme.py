@@ -1,4 +1,4 @@
-"""What the README shows is true: its samples, numbers and commands; and `make help` knows all targets."""
+"""The README is correct: its samples, numbers and commands; and `make help` lists all targets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fences(text: str, language: str = "") -> list[str]:
 
 
 def samples() -> list[str]:
-    """What the README shows of `opschema lint`, without the command."""
+    """The output of `opschema lint` in the README, without the command."""
     first = "$ opschema lint\n"
     return [block.removeprefix(first) for block in fences(README) if block.startswith(first)]
 

@@ -498,7 +498,7 @@ def test_a_new_text_that_was_tampered_with_is_not_put_in_place(tmp_path: Path) -
     root = killed_half_way(tmp_path)
     for path in root.rglob("*.new"):
         path.write_text("evil\n")
-    with pytest.raises(OpschemaError, match="is not what was written"):
+    with pytest.raises(OpschemaError, match="differs from the text that was written"):
         recover(root)
     assert "evil\n" not in {text for path, text in snapshot(root).items() if not path.endswith(".new")}
 

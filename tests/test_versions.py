@@ -1,4 +1,4 @@
-"""What a bug report needs: the versions, and a report of a failure that holds nothing of the linted tree."""
+"""The contents of a bug report: the versions, and a failure report without any part of the linted tree."""
 
 from __future__ import annotations
 

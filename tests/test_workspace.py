@@ -637,7 +637,7 @@ TICK = 0.05
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was written a tick ago is old enough that another change shows."""
+    """A file written a tick ago is old enough for another change to be detected."""
     monkeypatch.setattr("opschema_cli.workspace.SETTLED", 0)
 
 

@@ -33,7 +33,7 @@ _LISTS = re.compile(r"\b(?:iterdir|listdir|scandir|walk)\(")
 
 
 def affected(project: Project, plans: Sequence[Plan], touched: Collection[str], schema: Collection[str]) -> list[str]:
-    """The ops, of these plans, that run a file among ``touched``; those of ``schema`` are declarations, which none runs."""
+    """Return the ops, of these plans, that run a file among ``touched``; those of ``schema`` are declarations, which no op runs."""
     reach = Reach(project)
     runs = {plan.op: reach.of(path) for plan in plans if (path := module_file(project, plan.target))}
     packages = {plan.op: _package(plan.target) for plan in plans if plan.op in runs}
@@ -81,7 +81,7 @@ class Reach:
         return frozenset(path for path, _ in seen)
 
     def _next(self, path: str, name: str) -> Iterator[tuple[str, str]]:
-        """The modules that one imports, or that it has ``name`` from; each with the name that is wanted of it."""
+        """Yield the modules that one imports, or that it gets ``name`` from; each with the requested name."""
         file = self._project.python(path)
         if file is None:
             return
@@ -102,7 +102,9 @@ class Reach:
 
 
 def _namers(project: Project, path: str, modules: Collection[str]) -> set[str]:
-    """The modules, of those that ops run, that name a file, or name one that does; all if what builds the library names it."""
+    """Return the modules run by ops that name a file, or name one that does; all of them if the code that builds the library
+    names it.
+    """
     found: set[str] = set()
     todo, seen = [path], {path}
     while todo:
@@ -141,7 +143,7 @@ def changes_code(before: str | None, after: str | None) -> bool:
 
 
 def _code(text: str) -> list[str] | None:
-    """The tokens of a module without comments and without strings that stand alone; None if it has none."""
+    """Return the tokens of a module without comments and docstrings; None if it cannot be tokenized."""
     found: list[str] = []
     line: list[str] = []
     try:

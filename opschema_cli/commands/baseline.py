@@ -50,7 +50,7 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
 
 
 def save_baseline(session: Session, target: Path, outcome: Outcome, project: Project) -> int:
-    """Write the baseline that accepts the findings in ``outcome``, and print how to use it; the exit code.
+    """Write the baseline that accepts the findings in ``outcome``, and print how to use it. Return the exit code.
 
     Findings about unchecked files are reported, not accepted. Entries of the earlier file whose rules did not run, or did not
     see all, are kept.
@@ -75,7 +75,7 @@ def save_baseline(session: Session, target: Path, outcome: Outcome, project: Pro
 
 
 def _stale(target: Path, found: Sequence[Diagnostic], project: Project) -> Sequence[BaselineEntry]:
-    """The entries of the file that is written anew, if it is a baseline, that match no finding."""
+    """Return the entries of the file to replace, if it is a baseline, that match no finding."""
     try:
         return apply_baseline(found, read_baseline(target), project.source)[2]
     except OpschemaError:
@@ -83,14 +83,14 @@ def _stale(target: Path, found: Sequence[Diagnostic], project: Project) -> Seque
 
 
 def _use(session: Session, target: Path) -> str:
-    """The configuration or option with which ``opschema lint`` reads a written baseline."""
+    """Return the configuration or option with which ``opschema lint`` reads a written baseline."""
     usual = session.root / (session.config.baseline or DEFAULT_NAME)
     if os.path.realpath(target) == os.path.realpath(usual):
-        return "; `opschema lint` counts only what is not in it."
+        return "; `opschema lint` counts only findings that are not in it."
     try:
         name = session.workspace.relative(target)
     except OpschemaError:
-        return f"; `opschema lint --baseline {target}` counts only what is not in it."
+        return f"; `opschema lint --baseline {target}` counts only findings that are not in it."
     own = session.config_path is None or session.config_path.name == "opschema.toml"
     where = "opschema.toml" if own else "[tool.opschema] of pyproject.toml"
     import json

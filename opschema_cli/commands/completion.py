@@ -1,4 +1,4 @@
-"""Shell completion of rules, packs and migrations: from the catalogues of installed packs, so that no pack is imported."""
+"""Shell completion of rules, packs and migrations, from the catalogues of installed packs, so that no pack is imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def complete_rules(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes and names of rules, in any case; of a list with commas the last is completed."""
+    """Complete codes and names of rules, ignoring case; in a list with commas, the last one."""
     # Not at the top: it imports what a catalogue does without.
     from opschema_cli.lint.builtin import BUILTIN_RULES
 
@@ -33,13 +33,13 @@ def complete_rules(context: click.Context, param: click.Parameter, incomplete: s
 
 
 def complete_packs(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of installed packs."""
+    """Complete names of installed packs."""
     names = sorted(point.name for point in _installed())
     return _items((name, "") for name in names if name.startswith(incomplete.lower()))
 
 
 def complete_migrations(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of migrations of the installed packs."""
+    """Complete names of migrations of the installed packs."""
     found = sorted({(row[0], row[1]) for row in _rows(MIGRATIONS, 2)})
     return _items((name, text) for name, text in found if name.startswith(incomplete.lower()))
 
@@ -51,7 +51,9 @@ def _items(found: Iterable[tuple[str, str]]) -> list[CompletionItem]:
 
 
 def _installed() -> list[InstalledPack]:
-    """The installed packs, as a run in this workspace remembers them: to look for them takes longer than all else here."""
+    """Return the installed packs, as cached for a run in this workspace: looking for them would take longer than everything else
+    here.
+    """
     return installed_packs(Cache.for_workspace(find_root(Path.cwd())))
 
 

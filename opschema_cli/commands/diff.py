@@ -59,7 +59,7 @@ class DiffOptions(msgspec.Struct, frozen=True):
 
     @property
     def shows_all(self) -> bool:
-        """Whether changes that affect nobody are listed."""
+        """Whether to list changes that affect nobody."""
         return self.show_all or self.output_format == MARKDOWN
 
 

@@ -16,11 +16,11 @@ from opschema_cli.workspace import Workspace
 
 _CODE = (".py", ".cpp", ".cc", ".cu", ".cxx", ".h", ".hpp", ".cuh", ".mm", ".inc")
 _AROUND = 80
-"""Characters beside a name that are looked at."""
+"""Number of characters to examine beside a name."""
 
 
 def doubt_of(old: TableSide, side: TableSide) -> Doubt:
-    """The questions, asked of the files of the old side, and of the new ``side``."""
+    """Return the questions about the files of the old side, and about the new ``side``."""
     unread, unread_before = ({item.place.path for item in one.problems} for one in (side, old))
     code = _Code(side.project.workspace)
 
@@ -50,7 +50,7 @@ def doubt_of(old: TableSide, side: TableSide) -> Doubt:
 
 
 class _Code:
-    """The code of a tree, but for tests, as one text: many names are searched in it."""
+    """The code of a tree, without tests, as one text, in which many names are searched."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -54,7 +54,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 def finding(change: Change, level: Level, sides: Sides) -> Diagnostic:
-    """A change as a finding: at its new place, else at the old one; the old place is the other side."""
+    """Convert a change to a finding: at its new place, or else at the old one; the old place is the other side."""
     old = sides.old.place(change.old)
     place = sides.new.place(change.new) or _of_removed(change, sides) or old or Place(".", Span(0, 0))
     related = (Related(old, f"`{change.operator}` in {sides.old.label}"),) if old is not None and old != place else ()
@@ -89,12 +89,12 @@ def _message(change: Change) -> str:
 
 
 def _of_removed(change: Change, sides: Sides) -> Place | None:
-    """The head of the file that had what was removed."""
+    """Return the head of the file that contained a removed operator."""
     return Place(change.old.path, Span(0, 0)) if sides.in_tree and change.old is not None else None
 
 
 def _advice(change: Change, sides: Sides) -> str:
-    """The command that renames an operator for its users, where a migration of its pack does."""
+    """Return the command that renames an operator for its users, if a migration of its pack does."""
     names = change.message.split("`")[1::2]
     if change.kind != "operator-renamed" or change.pack not in sides.renaming or "callers" not in change.hits:
         return ""
@@ -127,8 +127,8 @@ def stale_lock(path: str) -> Diagnostic:
 
 
 def problems_of(old: TableSide, new: TableSide) -> list[Diagnostic]:
-    """Files that could not be read on one side. One that is the same on both sides hides the same operators there, and a link out
-    of the tree is no part of it.
+    """Return the files that could not be read on one side. One that is the same on both sides hides the same operators on both,
+    and a link out of the tree is not part of it.
     """
     same = {_identity(old, item) for item in old.problems} & {_identity(new, item) for item in new.problems}
     return [

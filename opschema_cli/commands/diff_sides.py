@@ -44,15 +44,15 @@ class TableSide(msgspec.Struct, frozen=True):
     session: Session | None = None
 
     def path(self, path: str) -> str:
-        """The path of a file, as reports show it."""
+        """Return the path of a file as reports show it."""
         return self.prefix + path
 
     def place(self, place: Place | None) -> Place | None:
-        """A place, as reports show it."""
+        """Return a place as reports show it."""
         return Place(self.path(place.path), place.span) if place is not None else None
 
     def source(self, path: str) -> Source | None:
-        """The text of a file of this side; None where it cannot be read."""
+        """Return the text of a file of this side; None if it cannot be read."""
         return self.project.source(path)
 
 
@@ -92,8 +92,8 @@ def read_lock_file(session: Session, path: Path, tree: TableSide) -> TableSide:
 
 
 def read_ahead(session: Session, commit: str, label: str) -> Callable[[], None]:
-    """Have another process read the contracts of a commit into the cache; the result waits for it. Only for a tree with little
-    Python: both processes would parse it.
+    """Read the contracts of a commit into the cache in another process; calling the result waits for it. Only for a tree with
+    little Python: both processes would parse it.
     """
     workspace = revision_of(session, commit)
     few = sum(map(is_python, workspace.files)) <= MANY_MODULES
@@ -137,7 +137,7 @@ def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet
 
 
 def _unreadable(error: ReadError) -> Diagnostic:
-    """A file that could not be read, whether it was read for its text or only searched for words."""
+    """Return a finding on a file that could not be read, whether for its text or for a search."""
     message = f"this file cannot be read: {error.reason}"
     return Diagnostic(message, Place(error.path, Span(0, 0)), code=UNREADABLE.code)
 

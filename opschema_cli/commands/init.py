@@ -86,7 +86,7 @@ def _read(session: Session, name: str) -> Source | None:
 
 
 def _with_hook(text: str, newline: str, entry: str) -> str:
-    """The pre-commit configuration with the hook as the last of its ``repos``; its own text stays byte for byte."""
+    """Return the pre-commit configuration with the hook as the last of its ``repos``; the other text is unchanged."""
     from opschema_cli.source.yaml import YamlSyntaxError
     from opschema_cli.source.yaml_compose import compose
 

@@ -50,7 +50,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--fail-on-nothing", is_flag=True, help="Exit 2 if there is nothing to lint, for example in a wrong folder."
 )
-@click.option("--fix", is_flag=True, help="Apply safe fixes, then report what is left.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes, then report the remaining findings.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also apply fixes that may change behaviour.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
@@ -89,7 +89,7 @@ def lint(**options: object) -> int:
 
 
 def _check_usage(options: LintOptions) -> None:
-    """Refuse options that contradict each other, or of which one would have no effect."""
+    """Refuse options that contradict each other or have no effect."""
     if options.no_baseline and (options.baseline is not None or options.write_baseline):
         raise click.UsageError("--no-baseline goes with neither --baseline nor --write-baseline")
     if options.as_implemented and options.write_baseline:
@@ -171,7 +171,7 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
 
 
 def _start(options: LintOptions) -> Path:
-    """The folder where the search for the workspace begins."""
+    """Return the folder where the search for the workspace begins."""
     if options.paths:
         return options.paths[0]
     if options.stdin_filename is None:

@@ -26,8 +26,8 @@ from opschema_cli.session import Session
 
 
 def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagnostic], target: Path | None) -> None:
-    """Print the changes that fixes make, or write them to a file, as a unified diff; without any, also a line on the findings that
-    are ``left``.
+    """Print the changes of fixes, or write them to a file, as a unified diff; if there are none, also print a line on the
+    findings that are ``left``.
     """
     if not texts:
         click.echo(f"opschema: {'; '.join(filter(None, ['nothing to fix', fixable(left)]))}", err=True)
@@ -49,7 +49,7 @@ def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagno
 def make_report(
     session: Session, project: Project, outcome: Outcome, fixed: Fixed, seconds: float, options: LintOptions
 ) -> Report:
-    """The outcome of a lint run; the pages of the rules that found something only for the format that shows them."""
+    """Return the report of a lint run; it includes the pages of violated rules only for the format that shows them."""
     timed = outcome.timings if options.statistics else ()
     described = options.output_format in DESCRIBING or options.statistics
     report = report_of(session, project, outcome, seconds, described, timed)
@@ -66,7 +66,7 @@ def _mostly(outcome: Outcome) -> str:
 def report_of(
     session: Session, project: Project, outcome: Outcome, seconds: float, described: bool, others: Iterable[str] = ()
 ) -> Report:
-    """The outcome as reporters read it, with pages of the rules that found something if they are to be ``described``, and of
+    """Return the outcome as reporters read it, with pages of the violated rules if they are to be ``described``, and of
     ``others``.
     """
     levels = [item.severity for item in outcome.diagnostics]
@@ -108,7 +108,7 @@ def print_report(report: Report, outcome: Outcome, options: LintOptions) -> None
 
 
 def report_unlisted(session: Session, paths: Iterable[Path]) -> None:
-    """Name the given files and folders that exist and are not linted."""
+    """Name the given files and folders that exist but are not linted."""
     workspace = session.workspace
     for path in paths:
         name = workspace.relative(path)
@@ -123,7 +123,7 @@ def _says_something(report: Report) -> bool:
 
 
 def load_reporter(options: LintOptions) -> None:
-    """Import what prints the report."""
+    """Import the reporter."""
     if options.output_format != "text":
         load_writer(options.output_format)
     else:
@@ -168,8 +168,8 @@ def _seconds(outcome: Outcome, code: str) -> float:
 
 
 def exit_code(outcome: Outcome, fail_on: Severity | None, *, on_nothing: bool = False) -> int:
-    """3 when a rule failed, 2 when a file could not be read, when what could not be checked reaches the level that fails (None:
-    it does not count) or, with ``on_nothing``, when nothing was linted, 1 when findings reach that level, else 0.
+    """Return the exit code: 3 if a rule failed; 2 if a file could not be read, if unchecked parts reach the failing level (None:
+    they do not count), or, with ``on_nothing``, if nothing was linted; 1 if findings reach that level; otherwise 0.
     """
     if outcome.crashed:
         return EXIT_INTERNAL

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from opschema_cli.lint.forked_run import Publish, Task
 
 MAX_HELPERS = 3
-"""Most processes that help to run the rules of a pack: each of them computes once more what all runs build on."""
+"""Maximum number of processes that help to run the rules of a pack: each repeats the common computations."""
 
 PARSED_IN_FORK = 4
-"""Most changed Python files that the forked process parses; more are parsed by workers."""
+"""Maximum number of changed Python files that the forked process parses; more are parsed by workers."""
 
 
 def _split(words: str) -> list[str]:
@@ -65,7 +65,7 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 def baseline_of(session: Session, options: LintOptions) -> Path | None:
-    """The baseline of this run; None where it has none."""
+    """Return the baseline of this run; None if it has none."""
     return None if options.no_baseline else options.baseline or session.baseline_path()
 
 
@@ -96,7 +96,7 @@ def job_of(session: Session, registry: Registry, inputs: Inputs, options: LintOp
 
 
 def run_lint(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcome, Project]:
-    """The outcome of an unchanged workspace from the cache, else of a run; only a run imports the packs."""
+    """Return the outcome of an unchanged workspace from the cache, otherwise that of a run; only a run imports the packs."""
     workspace = session.workspace
     replay = bool(inputs.stamp) and not workspace.overlay
     key = run_key(workspace, _fingerprint(session, inputs, options), inputs.stamp) if replay else ""
@@ -119,8 +119,8 @@ def run_lint(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Ou
 def _run_anew(
     session: Session, project: Project, inputs: Inputs, options: LintOptions, known: StaleRun | None
 ) -> Outcome:
-    """Run all packs, some of them in a forked process: from the start if little has changed since the last run, else once the
-    files are parsed.
+    """Run all packs, some of them in a forked process: from the start if little has changed since the last run, otherwise once
+    the files are parsed.
     """
     forks = session.forks and not (options.fix or options.diff)
     modules = [path for path in known.changed if is_python(path)] if known is not None else []
@@ -166,19 +166,19 @@ class HelperProcesses:
     def of(
         cls, session: Session, project: Project, *, fewer: int = 0, spare: SharedFlag | None = None
     ) -> HelperProcesses | None:
-        """Those for the processors that this process and ``fewer`` others leave, and one more while ``spare`` is raised; None if
-        none is ever left.
+        """Return helpers for the processors that this process and ``fewer`` others leave, and one more while ``spare`` is
+        raised; None if none is ever left.
         """
         count = session.processes - 1 - fewer
         return cls(session, project, count, spare) if count > 0 or spare is not None else None
 
     @property
     def count(self) -> int:
-        """How many there are processors for now."""
+        """Return the number of helpers that there are processors for now."""
         return min(self._count + bool(self._spare), MAX_HELPERS)
 
     def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
-        """Have a helper do some work; the result waits for what it has done.
+        """Have a helper do some work; calling the result waits for its output.
 
         Raises:
             OSError: no process can be started.

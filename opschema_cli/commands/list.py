@@ -77,7 +77,7 @@ def _chosen(table: Table, paths: tuple[Path, ...], packs: tuple[str, ...], unres
 
 
 def _within(operators: Iterable[Operator], paths: frozenset[str] | None) -> Iterable[Operator]:
-    """The operators of these files; of all, those that the workspace has a part of."""
+    """Yield the operators of these files; without paths, those that the workspace defines at least in part."""
     if paths is None:
         return (item for item in operators if not item.is_foreign)
     return (item for item in operators if any(place.path in paths for place in item.places()))

@@ -122,7 +122,7 @@ def _migrate_in(
 
 
 def _is_blind(work: Work, draft: Draft, results: Sequence[Result]) -> bool:
-    """Whether a migration could not look at all that it should have: a parser is missing, or a file could not be read."""
+    """Whether a migration could not see all the code that it should: a parser is missing, or a file could not be read."""
     settings = work.ground.settings
     return any(not_seen(draft, item.migration) for item in results) or any(
         item.code in settings.enabled and not settings.ignored_in(item.place.path, item.code)
@@ -195,7 +195,7 @@ def _run(work: Work) -> tuple[Draft, list[Result]]:
 
 
 def _verified(session: Session, draft: Draft, results: Sequence[Result], options: MigrateOptions) -> bool:
-    """Whether the ops that the draft touches still compute the same."""
+    """Whether the ops that the draft changes still compute the same."""
     # Not at the top: it needs PyTorch, and nothing else here does.
     from opschema_cli.commands.verified import verify_draft
 
@@ -203,7 +203,7 @@ def _verified(session: Session, draft: Draft, results: Sequence[Result], options
 
 
 def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
-    """See to it that the draft may be written.
+    """Check that the draft may be written.
 
     Raises:
         OpschemaError: a file could not be looked at, or git has changes that are not committed.
@@ -223,7 +223,9 @@ def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
 
 
 def _is_shut(session: Session, path: str) -> bool:
-    """Whether a file of the workspace is there, and its bytes are not to be had: it leads out of it, or is closed to us."""
+    """Whether a file of the workspace exists but its bytes cannot be read: it leads out of the workspace, or permission is
+    denied.
+    """
     try:
         session.workspace.data(path)
     except ReadError:

@@ -29,7 +29,7 @@ def print_report(report: RunReport, options: MigrateOptions) -> None:
 def report_of(
     draft: Draft, results: Iterable[Result], mode: Literal["check", "diff", "apply"], asked: Sequence[str]
 ) -> RunReport:
-    """The run as reporters read it; where it was only to be checked, what would change stays untold."""
+    """Return the run as reporters read it; a mere check leaves the changes out."""
     if mode == "check":
         return RunReport(
             [MigrationReport(item.migration.name, _sites(item, "pending"), [], [], item.reason) for item in results],

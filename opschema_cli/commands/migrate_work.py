@@ -28,7 +28,7 @@ from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, nearest
 
 SHOWN_FILES = 5
-"""Most files that a message names."""
+"""Maximum number of files in a message."""
 
 Mode: TypeAlias = Literal["list", "diff", "apply", "check", "recover", "explain"]
 
@@ -71,13 +71,13 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 
     @property
     def asked(self) -> list[str]:
-        """The migrations, and what was told about them, as on the command line."""
+        """The requested migrations and their options, as on the command line."""
         told = {"--only": self.only, "--skip": self.skip, "-o": self.option}
         return [*self.names, *(word for name, values in told.items() for value in values for word in (name, value))]
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A project, the packs that find something in it with what loads their subjects, and what was asked."""
+    """A project, the packs that find something in it with their loaders, and the request."""
 
     project: Project
     packs: Sequence[Pack]
@@ -159,7 +159,7 @@ class Work(msgspec.Struct, frozen=True):
 
 
 def _begins(pack: Pack, names: Container[str]) -> bool:
-    """Whether a pack has a migration of one of these names that makes what the pack looks for."""
+    """Whether a pack has a migration with one of these names that creates the files the pack looks for."""
     return any(item.anywhere and item.name in names for item in load_migrations(pack))
 
 
@@ -179,7 +179,7 @@ def problems_of(work: Work) -> list[Diagnostic]:
 
 
 def print_problems(work: Work) -> None:
-    """Say which files could not be read or parsed: a migration does not see them."""
+    """Print which files could not be read or parsed: migrations do not see them."""
     found = problems_of(work)
     for item in found[:SHOWN_FILES]:
         click.echo(f"opschema: {visible(f'{item.place.path}: {item.message}')}; no migration sees it", err=True)

@@ -1,4 +1,4 @@
-"""``opschema init --backend``: a backend of PyTorch from nothing."""
+"""``opschema init --backend``: creates a new PyTorch backend."""
 
 from __future__ import annotations
 

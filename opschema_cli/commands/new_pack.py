@@ -60,7 +60,7 @@ def new_pack(name: str, folder: Path | None) -> int:
 
 
 def package_files(name: str, taken: Collection[str]) -> dict[str, str]:
-    """The files of a new package by path; ``taken`` are the first letters of codes that other rules have."""
+    """Return the files of a new package by path; ``taken`` are the first letters of codes that other rules use."""
     package, letters = name.replace("-", "_"), _letters(name, taken)
     folder = files("opschema_cli") / "templates"
     found: dict[str, str] = {}
@@ -84,7 +84,7 @@ def _check_name(name: str, installed: Mapping[str, InstalledPack]) -> None:
 
 
 def _letters(name: str, taken: Collection[str]) -> str:
-    """Three letters for the codes of rules that no other rule begins with, from the name if possible."""
+    """Return three letters for the codes of rules that no other rule's code begins with, from the name if possible."""
     own = re.sub(r"[^A-Z]", "", name.upper())
     wanted = (own[:3], *("".join(word) for word in product(own[:1], own[1:], own[2:])))
     every = ("".join(word) for word in product(ascii_uppercase, repeat=3))

@@ -30,7 +30,7 @@ class Table(msgspec.Struct, frozen=True):
 
 @contextmanager
 def operator_table(no_plugins: bool) -> Iterator[Table]:
-    """Read the table; packs and files that cannot be used are named on standard error. What parses for it ends with the block.
+    """Read the table; packs and files that cannot be used are named on standard error. Its parser processes end with the block.
 
     Raises:
         OpschemaError: no pack finds anything.

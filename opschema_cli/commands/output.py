@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opschema_cli.project import Project
 
 WHAT_IS_FOUND = "`opschema init` lists what it looks for"
-"""The advice where a command found nothing of its kind."""
+"""The advice if a command found nothing of its kind."""
 
 QUIET_SECONDS = 1.0
 """Runs shorter than this show no progress of parsing."""
@@ -33,11 +33,11 @@ LINE_SECONDS = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 
 _KNOWN = 0.02
-"""The part of the work after which the time that is left is shown: the first units may import or compile much."""
+"""The fraction of the work after which the remaining time is shown: the first units may import or compile a lot."""
 
 
 def write_text(text: str, target: Path | None) -> None:
-    """Write a finished report to a file, or to standard output as UTF-8 whatever the locale says.
+    """Write a finished report to a file, or to standard output, as UTF-8 regardless of the locale.
 
     Raises:
         OpschemaError: the file cannot be written.
@@ -60,13 +60,13 @@ def write_text(text: str, target: Path | None) -> None:
 
 
 def report_broken(registry: Registry) -> None:
-    """Name the packs that are installed and cannot be used, for commands that have no report."""
+    """Name the installed packs that cannot be used, for commands without a report."""
     for pack in registry.broken:
         click.echo(f"opschema: {visible(pack.message)} ({visible(pack.hint)})", err=True)
 
 
 def missing_from(project: Project) -> list[str]:
-    """Lines that name the missing parsers, and the files that they kept from being read."""
+    """Return lines that name the missing parsers and the files that could not be read without them."""
     groups: dict[tuple[str, str], set[str]] = {}
     for item in project.missing:
         groups.setdefault((item.reason, item.hint), set()).update(item.files)
@@ -74,7 +74,7 @@ def missing_from(project: Project) -> list[str]:
 
 
 def report_missing(project: Project) -> None:
-    """Say what could not be looked at, for commands that have no report."""
+    """Print what could not be read, for commands without a report."""
     for line in missing_from(project):
         click.echo(f"opschema: {visible(line)}", err=True)
 
@@ -102,7 +102,7 @@ class ProgressBar:
         return self
 
     def __call__(self, done: int, total: int, title: str = "") -> None:
-        """Tell that ``done`` of ``total`` units are done, the last of them by that title if it has one of its own."""
+        """Report that ``done`` of ``total`` units are done, the last one with that title if it has its own."""
         if self.first is None:
             self.first = done - 1
         if not self.enabled or time.monotonic() < self.shows_at:
@@ -145,7 +145,7 @@ class ProgressBar:
 
 
 def write_page(text: str) -> None:
-    """Print a page of Markdown: rendered on a terminal, as it is elsewhere."""
+    """Print a page of Markdown: rendered on a terminal, otherwise unchanged."""
     if not sys.stdout.isatty():
         write_text(text, None)
         return

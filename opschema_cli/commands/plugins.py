@@ -1,4 +1,4 @@
-"""``opschema plugins``; and how the other commands open the workspace, with the plugins of its configuration or without."""
+"""``opschema plugins``, and how other commands open the workspace with or without the plugins of its configuration."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _configured() -> Iterator[tuple[str, str]]:
 
 
 def _asked(subjects: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The digests of files, or those that are given."""
+    """Yield the digests of files, or the given digests."""
     for subject in subjects:
         digest = as_digest(subject)
         if digest is not None:

@@ -1,4 +1,4 @@
-"""The entry for pre-commit: from where the hook can be installed, and with what beside it."""
+"""The pre-commit hook: where it can be installed from, and which packages it needs."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def installed_origins(packs: Iterable[str]) -> list[Origin]:
 
 
 def hook_entry(origins: Sequence[Origin]) -> str:
-    """The item for ``repos``, indented by two: this project's hook, where other machines can install what is installed here.
-    Else a hook that runs the installed command.
+    """Return the item for ``repos``, indented by two: this project's hook, if other machines can install the packages installed
+    here; otherwise a hook that runs the installed command.
     """
     own, *others = origins
     if not all(origin.is_public for origin in origins):

@@ -1,4 +1,4 @@
-"""The baseline after a migration: without findings on lines that the migration removed, which nobody may add again unseen."""
+"""The baseline after a migration, without findings on removed lines, so that new ones there are reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opschema_cli.session import Session
 
 
 def pruned_baseline(session: Session, texts: Mapping[str, str | None]) -> dict[str, str]:
-    """The baseline's path and new text; nothing where it stays as it is, or is not the workspace's to write."""
+    """Return the baseline's path and new text; nothing if it is unchanged or must not be written."""
     try:
         path = session.baseline_path()
         if path is None:

@@ -32,7 +32,7 @@ def settings_key(session: Session) -> bytes:
 
 
 def asked_of(workspace: Workspace) -> Asked:
-    """The inputs of a workspace that can change: a commit's files cannot."""
+    """Return the inputs of a workspace that can change: the files of a commit cannot."""
     asked = workspace.asked
     if not isinstance(workspace, RevisionWorkspace):
         return asked

@@ -15,7 +15,7 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
 
 _NOTE = 24
-"""Columns that a note has at least."""
+"""Minimum number of columns for a note."""
 
 
 def render_settings(session: Session, settings: Settings, baseline: Path | None) -> str:
@@ -56,8 +56,8 @@ def _rules(registry: Registry, settings: Settings) -> Iterator[str]:
 
 
 def _described(pack: str, description: Description) -> Iterator[str]:
-    """The facts in three columns, their notes wrapped to the terminal. A value that leaves its note no room has it below; it is
-    no column's measure, nor is one without a note.
+    """Yield the facts in three columns, with their notes wrapped to the terminal. A note that has no room is put below its
+    value; such values, and those without a note, do not count for the column width.
     """
     width = max(60, shutil.get_terminal_size((100, 24)).columns)
     names = max((len(fact.name) for fact in description.facts), default=0)

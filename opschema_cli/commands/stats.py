@@ -79,7 +79,7 @@ def stats(**options: object) -> int:
 
 
 def _filter(session: Session, paths: Sequence[Path]) -> Callable[[Iterable[Row]], list[Row]]:
-    """A function that keeps the findings below some paths, those in files that only a commit has included.
+    """Return a function that keeps the findings below some paths, including those in files that only a commit has.
 
     Raises:
         OpschemaError: a path does not exist or lies outside the workspace.
@@ -119,7 +119,7 @@ def _at(session: Session, commit: str, *, quiet: bool) -> list[Row]:
 
 
 def _count(session: Session, workspace: Workspace, label: str, *, quiet: bool, key: str = "") -> list[Row]:
-    """Lint a workspace, without a baseline; a complete result is cached under ``key``."""
+    """Lint a workspace without a baseline; a complete result is cached under ``key``."""
     with ProgressBar(f"reading {label}", "files", enabled=not quiet) as progress:
         project = Project(workspace, session.cache, lambda: session.parsers, progress, session.code_stamp)
         registry = session.registry_for(project, prefetch=True)

@@ -124,7 +124,7 @@ def _stubs(session: Session, options: StubsOptions, mode: Mode) -> int:
 
 
 class _Work(msgspec.Struct, frozen=True):
-    """A project, the pack that generates from one of its files, and what is asked of it."""
+    """A project, the pack that generates code from one of its files, and the request."""
 
     session: Session
     project: Project
@@ -172,7 +172,7 @@ class _Work(msgspec.Struct, frozen=True):
         return self.maker.make(self.project, options, self.request)
 
     def bodies(self, target: Path | None) -> list[tuple[str, str]]:
-        """The file of kernels with bodies for those that are missing.
+        """Return the file of kernels with bodies for the missing ones.
 
         Raises:
             OpschemaError: the path leads out of the workspace, or the generator writes no bodies.
@@ -191,7 +191,7 @@ Found: TypeAlias = tuple[str, Pack, StubMaker]
 
 
 def _chosen(found: Sequence[Found], source: str) -> Found | None:
-    """The file that is asked for, or the only one; None if there is none."""
+    """Return the requested file, or the only one; None if there is none."""
     named = [item for item in found if source in ("", item[0])]
     if len(named) > 1:
         raise OpschemaError(f"name one of {some([path for path, _, _ in found], _SHOWN)}")
@@ -218,7 +218,7 @@ def _lint(
 
 
 def _of(report: Report, severity: Severity) -> Report:
-    """The report with findings of one severity alone."""
+    """Return the report with findings of one severity only."""
     found = [item for item in report.diagnostics if item.severity is severity]
     errors = len(found) if severity is Severity.ERROR else 0
     return replace(
@@ -227,7 +227,7 @@ def _of(report: Report, severity: Severity) -> Report:
 
 
 def _make(work: _Work, doubts: Report, options: StubsOptions) -> Stubs:
-    """Files from the generator; if it refuses, doubtful findings are reported too, for they may be the reason."""
+    """Generate the files; if the generator refuses, uncertain findings are reported too, as they may be the reason."""
     try:
         return work.make()
     except StubsRefused as error:
@@ -239,7 +239,7 @@ def _make(work: _Work, doubts: Report, options: StubsOptions) -> Stubs:
 
 
 def _file(workspace: Workspace, path: str, text: str | None) -> FileReport:
-    """A file before and after; line ends stay those that it has.
+    """Return a file before and after; line ends are kept.
 
     Raises:
         OpschemaError: what lies there is no text.
@@ -254,7 +254,7 @@ def _file(workspace: Workspace, path: str, text: str | None) -> FileReport:
 
 
 def _check_own(files: Sequence[FileReport], maker: StubMaker) -> None:
-    """See to it that no file is overwritten that a person wrote.
+    """Check that no file written by a person is overwritten.
 
     Raises:
         OpschemaError: one would be.

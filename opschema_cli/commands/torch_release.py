@@ -1,4 +1,4 @@
-"""The release of torch that a command judges a tree by: ``--torch 2.15``."""
+"""The release of torch against which a command checks a tree: ``--torch 2.15``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def known_releases(registry: Registry) -> list[str]:
 
 
 def known_name(release: str, known: Sequence[str]) -> str:
-    """The name of a release by which it is known: ``2.15`` for ``2.15.0`` or ``v2.15``.
+    """Return the known name of a release: ``2.15`` for ``2.15.0`` or ``v2.15``.
 
     Raises:
         OpschemaError: it is not known; the message names those that are.
@@ -57,5 +57,5 @@ def known_name(release: str, known: Sequence[str]) -> str:
     match = re.fullmatch(r"v?(\d+\.\d+)(?:\.\d+)?(?:\+\w+)?", release)
     if match is None or match[1] not in known:
         names = ", ".join(known) or "none: no pack that reads PyTorch's operators is installed"
-        raise OpschemaError(f"`{release}` is no release of torch that opschema knows; known releases: {names}")
+        raise OpschemaError(f"`{release}` is not a release of torch that opschema knows; known releases: {names}")
     return match[1]

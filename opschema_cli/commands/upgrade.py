@@ -87,7 +87,7 @@ class _Upgrade:
             raise OpschemaError(f"--from and --to are both {self.old}")
 
     def run(self) -> tuple[Outcome, Project]:
-        """The findings that the new release adds, changes of operators first among those of a place."""
+        """Return the findings that the new release adds, with changes of operators first at each place."""
         config = self.session.config
         before, project, uses = self._lint(self.old, ())
         after, project, _ = self._lint(self.new, list(self._changes(project, uses)))
@@ -104,7 +104,7 @@ class _Upgrade:
         return msgspec.structs.replace(after, diagnostics=kept, ops=max(after.ops, len(used)), nothing=nothing), project
 
     def _lint(self, release: str, extra: Sequence[Diagnostic]) -> tuple[Outcome, Project, list[TorchUse]]:
-        """The findings with a release, those of the comparison among them, and the uses of its operators."""
+        """Return the findings for a release, including those of the comparison, and the uses of its operators."""
         session = self.session
         session.config = aimed(session.config, session.registry, release)
         with ProgressBar(f"torch {release}", "files", enabled=self.shows_progress) as progress:
@@ -134,7 +134,7 @@ def _is_change(item: Diagnostic) -> bool:
 
 
 def _key(item: Diagnostic) -> object:
-    """By what a finding is the same with either release, whose name its message may have."""
+    """Return the key that identifies a finding for both releases; its message may contain the release's name."""
     return item.code, item.place, item.ops
 
 

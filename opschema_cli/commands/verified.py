@@ -1,4 +1,4 @@
-"""Verifies what a command is about to write: the workspace as it is against the draft of what it would be."""
+"""Verifies pending changes of a command: the current workspace against the draft."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from opschema_cli.verify.scratch import scratch_folder
 
 
 class Subject(msgspec.Struct):
-    """The ops that migrations were about, by the names that they have now; ``renamed`` has the old names of some by these."""
+    """The ops that migrations concern, by their present names; ``renamed`` maps some of these to the old names."""
 
     ops: set[str] = msgspec.field(default_factory=set)
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
@@ -55,8 +55,8 @@ def verify_draft(
     cells: int | None = None,
     allow_unverified: bool = False,
 ) -> bool:
-    """Run the ops that a draft touches, before and after, at most ``cells`` of each, and print what came of it; whether nothing
-    failed, and something of each op was run, unless ``allow_unverified``.
+    """Run the ops that a draft changes, before and after, at most ``cells`` of each, and print the results. Return whether nothing
+    failed, and something of each op was run unless ``allow_unverified``.
 
     Raises:
         OpschemaError: PyTorch is missing, or the trees cannot be run.
@@ -91,17 +91,17 @@ def verify_draft(
 
 
 def _verified(results: Results, ops: Iterable[str]) -> bool:
-    """Whether something of each op was run, on both sides or against a reference; prints the ops without any run."""
+    """Whether something of each op was run, on both sides or against a reference; prints the ops that were not run."""
     ran = {cell.op for cell in results.cells.values() if cell.verdict != "not-checked"}
     missed = sorted(set(ops) - ran)
     if missed:
         what = some([visible(op) for op in missed], 4)
-        click.echo(f"opschema: nothing was checked of {what}; --allow-unverified writes all the same", err=True)
+        click.echo(f"opschema: nothing was checked of {what}; --allow-unverified writes anyway", err=True)
     return not missed
 
 
 def _plans(after: Session, every: Sequence[Plan], draft: Draft, ops: Iterable[str], limits: Limits) -> list[Plan]:
-    """The plans of the ops that a draft is about, then of those that run a file which changes."""
+    """Return the plans of the ops that a draft concerns, then of those that run a changed file."""
     wanted = set(ops)
     # An op that is not implemented has cells only if it is named.
     unnamed = sorted(plan.op for plan in every if plan.op in wanted and not plan.cells)

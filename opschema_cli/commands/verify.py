@@ -187,7 +187,7 @@ def _exit_code(results: Results, options: VerifyOptions) -> int:
 
 
 def _check_installed(options: VerifyOptions) -> None:
-    """Refuse what needs a package that is not there.
+    """Refuse options that need a package that is not installed.
 
     Raises:
         OpschemaError: it names the package.
@@ -205,7 +205,7 @@ def _check_installed(options: VerifyOptions) -> None:
 
 
 def _check_places(options: VerifyOptions) -> None:
-    """Refuse, before anything is run, what could not be written or is no place to run.
+    """Refuse, before anything is run, outputs that could not be written and places where nothing can run.
 
     Raises:
         OpschemaError: it names the file or folder.
@@ -233,7 +233,7 @@ def _check_places(options: VerifyOptions) -> None:
 
 
 def _check_earlier(options: VerifyOptions) -> None:
-    """Refuse earlier results that no page shows, or that cannot be read."""
+    """Refuse earlier results that no page shows or that cannot be read."""
     if options.earlier and options.report is None:
         raise click.UsageError("--earlier goes with --report DIR")
     for path in options.earlier:
@@ -245,7 +245,7 @@ def _no_place(place: Path) -> str:
 
 
 def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
-    """Write a run that outlives this process.
+    """Write a run that survives this process.
 
     Raises:
         OpschemaError: it cannot be written, or the tree before does not outlive it.
@@ -258,7 +258,7 @@ def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
 
 
 def _cluster(options: VerifyOptions, stack: ExitStack) -> Cluster | None:
-    """The Ray cluster to run on, if one is asked for.
+    """Return the Ray cluster to run on, if one is requested.
 
     Raises:
         click.UsageError: another option does not go with it.
@@ -335,7 +335,7 @@ def _searched(
     folder: Path,
     options: VerifyOptions,
 ) -> list[Plan]:
-    """The plans, with cells for operators whose calls are searched for."""
+    """Return the plans, with cells for operators whose calls were searched for."""
     if not any(plan.search for plan in plans):
         return plans
     from opschema_cli.verify.search.planning import search_workers, with_cells
@@ -354,7 +354,7 @@ def _searched(
 
 
 def _renamed(options: VerifyOptions) -> dict[str, str]:
-    """The old names of ops by the new ones.
+    """Return the old names of ops by the new ones.
 
     Raises:
         click.UsageError: an option is not a pair of names, or there is no tree before.

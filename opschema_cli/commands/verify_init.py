@@ -41,7 +41,7 @@ _MOST_FUNCTIONS = 4
 
 
 def write_recipes(options: VerifyOptions) -> int:
-    """Write recipes of the ops that are named, from what a search finds.
+    """Write recipes of the named ops, from the results of a search.
 
     Raises:
         OpschemaError: an op is not known, none can be imported, the file exists or cannot be written.
@@ -104,7 +104,7 @@ def _without_recipe(plan: Plan) -> Plan:
 
 
 def _drafts(plans: Sequence[Plan], session: Session, options: VerifyOptions, folder: Path) -> Iterator[Draft]:
-    """What is known of each op; those that cannot be imported are reported."""
+    """Yield the known facts about each op; those that cannot be imported are reported."""
     from opschema_cli.verify.search.planning import search, search_workers
 
     label = device_label(options.device)
@@ -145,7 +145,7 @@ def _found(plan: Plan, schema: OperatorSchema, found: SearchResult, session: Ses
 
 
 def _declared(plan: Plan, session: Session) -> Draft:
-    """What a pack knows of an op whose calls a manifest declares."""
+    """Return a pack's knowledge about an op whose calls a manifest declares."""
     call = plan.cells[0].call if plan.cells else Call(inputs=())
     inputs = ", ".join(item.name for item in call.inputs)
     return Draft(
@@ -163,7 +163,7 @@ def _report_unusable(op: str, reason: str) -> None:
 
 
 def _similar_functions(session: Session, op: str) -> tuple[str, ...]:
-    """Functions of the tree whose names say that they are references of an op, with their places."""
+    """Return functions of the tree whose names suggest that they are references of an op, with their places."""
     base = re.escape(op.partition("::")[2].partition(".")[0] or op)
     pattern = re.compile(rf"^def ((?:_?(?:{_WORDS})_{base}|{base}_(?:{_WORDS}))(?:_impl)?)\(", re.MULTILINE)
     texts = ((path, _text(session, path)) for path in session.workspace.files if path.endswith(".py"))
@@ -201,6 +201,6 @@ def _relative(session: Session, path: Path) -> str:
 
 
 def _shown(path: Path) -> str:
-    """A path as a message shows it: relative to the current folder, if it is below."""
+    """Return a path as a message shows it: relative to the current folder, if it is inside it."""
     relative = os.path.relpath(path)
     return visible(str(path) if relative.startswith("..") else relative)

@@ -18,7 +18,7 @@ from opschema_cli.verify.results import Results, read_results
 
 
 def report(results: Results, options: VerifyOptions, seconds: float) -> None:
-    """Print the report and write the files; a reader who went away changes nothing of what came of the run."""
+    """Print the report and write the files; a reader that closes the output does not affect the result of the run."""
     for message, cells in _grouped(results.errors).items():
         more = f", and for {count(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
         click.echo(f"opschema: {visible(cells[0])}{more}: {visible(message)}", err=True)
@@ -44,7 +44,7 @@ def report(results: Results, options: VerifyOptions, seconds: float) -> None:
 
 
 def _is_folder(before: str | None) -> bool:
-    """Whether the tree before is a folder, as far as is known."""
+    """Whether the earlier tree is a folder, as far as that is known."""
     return before is None or Path(before).is_dir()
 
 
@@ -69,7 +69,7 @@ def _print(results: Results, options: VerifyOptions, seconds: float) -> None:
 
 
 def _grouped(errors: Sequence[str]) -> dict[str, list[str]]:
-    """Failures of the harness by what they say: the cells on which it failed so."""
+    """Return the failures of the harness by message: the cells that failed with it."""
     found: dict[str, list[str]] = {}
     for error in errors:
         cell, _, message = error.partition(": ")

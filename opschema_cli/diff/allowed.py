@@ -1,4 +1,4 @@
-"""Breaking changes that a workspace accepts: which they are, and which entries are unused or expired."""
+"""Breaking changes that a workspace accepts, with the unused and the expired entries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Judged(msgspec.Struct, frozen=True):
 def without_allowed(
     changes: Iterable[Change], allowed: Sequence[Allowance], breaks: Sequence[bool], today: datetime.date
 ) -> Judged:
-    """Take the accepted changes out; only those that are breaking need an entry.
+    """Remove the accepted changes; only breaking ones need an entry.
 
     Raises:
         WordError: an entry names no kind of change, or no date.

@@ -30,7 +30,7 @@ _SCHEMA_PARTS = ("declaration", "name", "mutates", "lowering")
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """Questions to a side about an operator that is not found there; each answer is empty if there is no such reason.
+    """Checks whether an operator that one side lacks may still be there; each answer is empty if there is no such reason.
 
     ``still_there`` returns why it may still exist on the new side, ``was_there`` why it may have been on the old one, and
     ``still_defined`` where the code of a declared operator still is.
@@ -95,7 +95,7 @@ def _registered(one: Entry, other: Entry, old: Place | None, new: Place | None) 
 
 
 def _bare(item: Entry) -> Entry:
-    """An operator of an installed package, without what the workspace registers for it."""
+    """Return an operator of an installed package without the workspace's registrations."""
     return replace(item, keys={}, backends=(), kernels=())
 
 
@@ -123,7 +123,7 @@ def _unpaired(
     nameless: Sequence[Entry],
     doubt: Doubt,
 ) -> Iterator[Change | Unclear]:
-    """Operators that one side alone has: renamed, removed, or added."""
+    """Yield operators that only one side has: renamed, removed, or added."""
     names = renamed(removed, added)
     for item in removed:
         other = names.get(item.name)
@@ -145,7 +145,7 @@ def _unpaired(
 
 
 def _may_be_nameless(item: Entry, nameless: Sequence[Entry]) -> str:
-    """Why an operator may be one whose name is not known: it takes the same calls, as far as is known."""
+    """Return why an operator may be one with an unknown name: it takes the same calls, as far as is known."""
     found = [other for other in nameless if other.pack == item.pack and not _breaks_callers(item, other)]
     return f"the names of {count(len(found), 'operator')} there are not known" if found else ""
 
@@ -173,7 +173,7 @@ def _removed(item: Entry, defined: str) -> Change:
 
 
 def _users(item: Entry) -> tuple[Audience, ...]:
-    """Who uses an operator by its name: graphs and backends use one of torch, not the class of a manifest's op."""
+    """Return who uses an operator by its name: graphs and backends use one of torch, not the class of a manifest's op."""
     is_of_torch = bool(item.schema) or "::" in item.name
     return ("callers", "graphs", "backends") if is_of_torch else ("callers",)
 
@@ -190,8 +190,8 @@ def _rename(old: Entry, new: Entry) -> Change:
 
 
 def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | Unclear]:
-    """The changes of operators that share a name on each side: of those with the same contract, then of the one that is left. One
-    that is declared twice, as in a linked file, may be declared once.
+    """Yield the changes of operators that share a name on each side: first those with the same contract, then the remaining one.
+    One that is declared twice, as in a linked file, may be declared once.
     """
     left, free = [*old], [*new]
     for item in old:
@@ -238,7 +238,7 @@ def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
 
 
 def _is_untouched(old: Entry, new: Entry) -> bool:
-    """Whether nothing that is known of an operator differs: a part that is known on neither side is likely the same."""
+    """Whether all known parts of an operator are equal: a part that is known on neither side is probably the same."""
     return contract_of(old) == contract_of(new) and old.unknown == new.unknown
 
 
@@ -265,7 +265,9 @@ def _signature_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
 
 
 def _stated(new: Entry, changes: Iterable[Change]) -> Iterator[Change]:
-    """Changes of a declaration. One that is not implemented yet narrows no call: the code is still that of the earlier one."""
+    """Yield the changes of a declaration. One that is not implemented yet narrows no call: the code is still that of the earlier
+    one.
+    """
     for change in changes:
         yield replace(change, hits=("semantics",)) if new.planned and change.hits else change
 
@@ -288,7 +290,7 @@ def _side_of(entry: Entry, call: Call) -> Side:
 
 
 def _names(change: Change) -> list[str]:
-    """The names that a message quotes."""
+    """Return the names that a message quotes."""
     return [part for part in change.message.split("`")[1::2] if not part.endswith("()")]
 
 

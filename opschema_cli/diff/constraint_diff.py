@@ -44,8 +44,8 @@ def _texts(items: Sequence[Condition]) -> list[str]:
 
 
 def _with_new_names(old: Entry, new: Entry) -> Entry:
-    """The earlier side with the new names of its returned values, which are reported as such: `out.ndim == 2` is now stated of
-    `y`.
+    """Return the earlier side with the new names of its returned values, which are reported as such: `out.ndim == 2` is now a
+    condition on `y`.
     """
     if len(old.returns) != len(new.returns):
         return old
@@ -141,7 +141,7 @@ def _reads_result(entry: Entry, item: _Rule) -> bool:
 
 
 def _reads_only(entry: Entry, item: _Rule) -> bool:
-    """Whether a condition concerns calls of the earlier side: it reads arguments that this has, or sizes of them."""
+    """Whether a condition concerns calls of the earlier side: it only reads arguments of it, or their sizes."""
     arguments = {one.name for one in entry.arguments}
     sizes = {name for rule in (*_rules(entry.constraints), *_declared(entry)) for name in rule.names}
     return bool(item.names) and all(name in arguments or name in sizes for name in item.names)
@@ -151,7 +151,7 @@ def _reads_only(entry: Entry, item: _Rule) -> bool:
 
 
 def _same_but_for_sizes(old: Entry, new: Entry, lost: Sequence[_Rule], gained: Sequence[_Rule]) -> bool:
-    """Whether the new conditions are the earlier ones with other names of sizes, one for each."""
+    """Whether the new conditions are the earlier ones with sizes renamed one to one."""
     fixed = _fixed(old, new)
     kept = {name for rule in _without(_rules(old.constraints), lost) for name in rule.names}
     sizes: dict[str, str] = {}
@@ -178,7 +178,7 @@ def _sizes(item: _Rule, fixed: set[str]) -> list[str]:
 
 
 def _pattern(item: _Rule, fixed: set[str]) -> str:
-    """The text with numbers for the names of sizes, by their first use."""
+    """Return the text with the names of sizes replaced by numbers, in order of first use."""
     numbers = {name: f"_{number}" for number, name in enumerate(_sizes(item, fixed))}
     return _renamed(item.text, numbers) if item.names else item.text
 
@@ -207,7 +207,7 @@ class _Stated:
         self._trees = [tree for tree in map(_expression, self._texts) if tree is not None]
 
     def implies(self, item: _Rule, other: _Stated) -> bool:
-        """Whether these rules imply one of another side, as far as that is decidable from their forms."""
+        """Whether these rules imply one of another side, as far as their forms decide that."""
         return self._implies(item.text) or all(map(self._implies, other.sizes.defined(item.text)))
 
     def _implies(self, text: str) -> bool:

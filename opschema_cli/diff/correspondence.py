@@ -1,4 +1,4 @@
-"""Operators of one side that are operators of the other under another name: files and folders that moved, and renamed operators."""
+"""Operators that correspond under different names on the two sides: moved files and folders, and renamed operators."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def contract_of(item: Entry) -> object:
 
 
 def of_another_full_name(removed: Iterable[Entry], added: Iterable[Entry]) -> list[Pair]:
-    """Operators whose names alone are not unique: a name with a file differs if the file moves, or another operator of the short
-    name comes or goes. They correspond if they share a short name that no other has in their file, in its folder, or in one
-    of the folders around it.
+    """Pair operators whose names alone are not unique: a name with a file changes if the file moves, or if another operator with
+    the short name is added or removed. They correspond if they share a short name that is unique in their file, in its folder,
+    or in an enclosing folder.
     """
     left, free = [item for item in removed if item.aliases], [item for item in added if item.aliases]
     found: list[Pair] = []
@@ -42,7 +42,9 @@ def of_another_full_name(removed: Iterable[Entry], added: Iterable[Entry]) -> li
 
 
 def _names(item: Entry, level: int) -> set[tuple[str, str, str]]:
-    """The short names of an operator in its file, or so many folders further out; none that is but a number."""
+    """Return the short names of an operator in its file, or that many folders further out; names that are just a number are left
+    out.
+    """
     path = _path(item)
     where = path if not level else path.rsplit("/", level)[0] if path.count("/") >= level else ""
     return {(item.pack, name, where) for name in item.aliases if not name.isdigit()}
@@ -56,14 +58,14 @@ def _path(item: Entry) -> str:
 
 
 def is_moved_to_namespace(old: Entry, new: Entry) -> bool:
-    """Whether the name of an operator of torch differs in its namespace alone."""
+    """Whether the name of a torch operator only differs in its namespace."""
     own, other = old.name.rpartition("::")[2], new.name.rpartition("::")[2]
     return old.pack == new.pack and "::" in old.name and own == other and contract_of(old) == contract_of(new)
 
 
 def renamed(removed: Iterable[Entry], added: Iterable[Entry]) -> dict[str, Entry]:
-    """The new operator for each earlier one: the one with its contract that differs in the namespace alone, else the only one with
-    its contract that is in the same file or has the same code.
+    """Return the new operator for each earlier one: the one with its contract that only differs in the namespace; otherwise the
+    only one with its contract in the same file or with the same code.
     """
     found: dict[str, Entry] = {}
     for is_renamed in (is_moved_to_namespace, _is_renamed):

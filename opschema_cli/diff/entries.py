@@ -69,7 +69,7 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Kernel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The one kernel of a dispatch key: its ``symbol`` in a dispatch table, or the ``types`` of its C++ parameters."""
+    """The only kernel of a dispatch key: its ``symbol`` in a dispatch table, or the ``types`` of its C++ parameters."""
 
     key: str
     symbol: str = ""
@@ -119,7 +119,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def entry_of(operator: Operator) -> Entry:
-    """The contract of an operator of the table. Of one that an installed package declares, what the workspace adds to it."""
+    """Return the contract of an operator of the table. For one that an installed package declares, only the workspace's
+    additions.
+    """
     declared = operator.declaration
     is_foreign = declared.place is not None and declared.place.is_foreign
     if is_foreign:
@@ -173,7 +175,7 @@ def _place(operator: Operator) -> Place | None:
 
 
 def entries_of(operators: Iterable[Operator]) -> list[Entry]:
-    """The contracts of the operators that the workspace has a part of; one for each qualified name that an operator has."""
+    """Return the contracts of the operators that the workspace defines at least in part, one for each qualified name."""
     found: list[Entry] = []
     for item in operators:
         if not item.is_foreign:
@@ -185,7 +187,7 @@ def entries_of(operators: Iterable[Operator]) -> list[Entry]:
 
 
 def is_qualified(name: str) -> bool:
-    """Whether a name is one of torch: ``ns::name``, which means one operator and no other."""
+    """Whether a name is qualified as in torch: ``ns::name``, which identifies one operator."""
     return "::" in name
 
 
@@ -209,7 +211,7 @@ def _output(item: Return) -> Output:
 
 
 def _calls(operator: Operator) -> Iterator[Call]:
-    """The signatures of an op's class, and the one that is derived from the declared one, whose types graphs depend on."""
+    """Yield the signatures of an op's class, and the one derived from the declaration, whose types graphs depend on."""
     for item in operator.implementations:
         for signature in item.signatures if item.role in ("class", "lowering") else ():
             if signature.parameters is not None:
@@ -229,8 +231,8 @@ def _keys(operator: Operator) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _kernels(operator: Operator) -> Iterator[Kernel]:
-    """The kernels of the keys that have one alone; what a tool writes, Python functions, and the kernels of a variant to which an
-    operator delegates are no contract of its own.
+    """Yield the kernels of the keys with a single one. Generated kernels, Python functions, and the kernels of a variant that an
+    operator delegates to are not a contract of its own.
     """
     found: dict[str, list[Kernel]] = {}
     for item in operator.implementations:
@@ -247,7 +249,7 @@ def _kernels(operator: Operator) -> Iterator[Kernel]:
 
 
 def _traits(operator: Operator) -> Iterator[str]:
-    """Words on how the operator is implemented that backends depend on."""
+    """Yield words on how the operator is implemented that backends depend on."""
     if any(item.role == "decomposition" for item in operator.implementations):
         yield "composite"
     own = operator.name.removeprefix("aten::")

@@ -32,7 +32,7 @@ def kernel_changes(old: Entry, new: Entry) -> Iterator[Change]:
 
 
 def _signatures(old: Entry, new: Entry) -> Iterator[Change]:
-    """Kernels of one key that have another name in a dispatch table, or other parameters in C++ for the same schema."""
+    """Yield kernels of one key with another name in a dispatch table, or other parameters in C++ for the same schema."""
     after = {item.key: item for item in new.kernels}
     pairs = [(item, after[item.key]) for item in old.kernels if item.key in after]
     found: dict[tuple[str, Place | None, Place | None], list[str]] = {}
@@ -51,7 +51,7 @@ def _signatures(old: Entry, new: Entry) -> Iterator[Change]:
 
 
 def _differs(old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> bool:
-    """Whether lists of C++ types surely differ: in length, or in types whose spellings are known."""
+    """Whether lists of C++ types are known to differ: in length, or in types with known spellings."""
     if old is None or new is None or old == new:
         return False
     pairs = [

@@ -28,10 +28,10 @@ from opschema_cli.schema.schema_subtypes import is_subtype
 from opschema_cli.source.text import Place
 
 _KERNEL_CHANGES = ("argument-removed", "argument-added", "argument-moved", "type", "symint", "alias", "returns")
-"""Kinds of changes after which a kernel has another C++ signature."""
+"""Kinds of changes after which a kernel has a different C++ signature."""
 
 _WIDER = {("int", "float"), ("int", "Scalar"), ("float", "Scalar"), ("bool", "Scalar"), ("int", "SymInt")}
-"""Types of which Python callers may pass the first where the second is expected."""
+"""Pairs of types of which Python callers may pass the first where the second is expected."""
 
 _UNKNOWN = re.compile(r"(?<![\w\])])\?")
 """A type that is not known; an optional type has its question mark behind it."""
@@ -69,7 +69,7 @@ def schema_differences(
 
 
 def _others(name: str, old: OperatorSchema, new: OperatorSchema, has_items: bool) -> Iterator[Change]:
-    """A difference that is none of an argument or return: the dots of a variadic schema."""
+    """Yield a difference outside of arguments and returns: the dots of a variadic schema."""
     backward, forward = backward_incompatibility(old, new), forward_incompatibility(old, new)
     if not has_items and (backward or forward):
         hits: list[Audience] = ["callers", "graphs"] if backward else []
@@ -78,8 +78,8 @@ def _others(name: str, old: OperatorSchema, new: OperatorSchema, has_items: bool
 
 
 def _relabelled(old: OperatorSchema, new: OperatorSchema) -> Callable[[SchemaChange], bool]:
-    """Whether a change gives alias sets other labels and nothing else, as an argument that is added before them does where the
-    labels are numbers: those of the new schema correspond to those of the old one.
+    """Return whether a change only relabels alias sets, as an argument added before them does if the labels are numbers: the
+    labels of the new schema correspond to those of the old one.
     """
     pairs: list[tuple[Argument | Return, Argument | Return]] = [
         (item, other) for item in old.arguments if (other := new.argument(item.name)) is not None
@@ -107,7 +107,9 @@ def _labels(one: Argument | Return | None, other: Argument | Return | None) -> l
 
 
 def _marked(items: Sequence[SchemaChange], reason: str, is_safe: Callable[[SchemaChange], bool]) -> set[int]:
-    """The changes that make an operator incompatible: those that do so alone, or all if none does; none of a compatible one."""
+    """Return the changes that make an operator incompatible: those that do so alone, or all if none does; none for a compatible
+    one.
+    """
     if not reason:
         return set()
     return {index for index, item in enumerate(items) if not is_safe(item)} or set(range(len(items)))
@@ -164,7 +166,7 @@ def _position(added: Argument, old: OperatorSchema, new: OperatorSchema) -> str:
 
 
 def _shifts(added: Argument, old: OperatorSchema, new: OperatorSchema) -> str:
-    """The earlier positional argument that a new one is put before; empty if it shifts none."""
+    """Return the earlier positional argument that a new one precedes; empty if it shifts none."""
     behind = new.arguments[new.arguments.index(added) + 1 :]
     taken = {item.name for item in old.positional}
     return next((item.name for item in behind if item.name in taken), "") if not added.kwarg_only else ""
@@ -203,7 +205,7 @@ def _hits_callers(item: SchemaChange, old: OperatorSchema, new: OperatorSchema) 
 
 
 def takes_all(before: Argument, now: Argument) -> bool:
-    """Whether an argument takes all that Python callers passed for the earlier one."""
+    """Whether an argument accepts everything that Python callers passed for the earlier one."""
     if is_subtype(before.type, now.type):
         return True
     inner = now.type.inner if now.type.inner is not None and (now.type.optional or now.type.size) else now.type

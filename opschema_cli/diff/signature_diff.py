@@ -14,11 +14,11 @@ from opschema_cli.phrases import listed
 from opschema_cli.schema.dtypes import canonical, is_dtype
 
 _LONGEST = 200
-"""Characters of a default that is evaluated."""
+"""Maximum number of characters of a default to evaluate."""
 
 
 class Side(msgspec.Struct, frozen=True):
-    """The list of which the changes are: the operator, words that name the list, and who is hit if a call fails."""
+    """The compared list: the operator, words that name the list, and who is affected if a call fails."""
 
     operator: str
     title: str
@@ -72,7 +72,7 @@ def _returned(items: Sequence[Output]) -> str:
 
 
 class _Catch:
-    """The parameters of a side that take what others do not: `*args` and `**kwargs`."""
+    """The parameters of a side that accept what others do not: `*args` and `**kwargs`."""
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.by_position = any(item.kind == "vararg" for item in parameters)
@@ -131,7 +131,7 @@ def _of_pair(side: Side, old: Parameter, new: Parameter) -> Iterator[Change]:
 
 
 def _type(side: Side, old: Parameter, new: Parameter) -> Iterator[Change]:
-    """A change of what a declaration writes for a type; annotations of Python refuse no call, and dtypes are compared as sets."""
+    """Yield a change of the declared type; Python annotations reject no call, and dtypes are compared as sets."""
     is_written = old.type != new.type and bool(old.type) and bool(new.type) and not (old.dtypes or new.dtypes)
     if is_written and old.role and old.role == new.role and "?" not in (old.type, new.type):
         message = f"`{new.name}` is now of type `{new.type}`; it was `{old.type}`"
@@ -150,7 +150,7 @@ def _removed(side: Side, item: Parameter, named: _Catch) -> Iterator[Change]:
 
 
 def _added(side: Side, item: Parameter, shifted: str, earlier: _Catch) -> Change:
-    """A new parameter; callers may have passed it before to one that takes any."""
+    """Return the change for a new parameter; callers may have passed it before to one that accepts anything."""
     how = " without a default" if item.is_required else f" before `{shifted}`" if shifted else ""
     message = f"the argument `{item.name}` was added{how}"
     passed = earlier.by_keyword or (earlier.by_position and _by_place(item))
@@ -158,7 +158,7 @@ def _added(side: Side, item: Parameter, shifted: str, earlier: _Catch) -> Change
 
 
 def _first_shifted(old: Sequence[Parameter], new: Sequence[Parameter]) -> Callable[[Parameter], str]:
-    """A function that names the earlier positional parameter which a new one is put before; empty if it shifts none."""
+    """Return a function that names the earlier positional parameter which a new one precedes; empty if it shifts none."""
     known = {item.name for item in old if item.kind in ("normal", "posonly")}
     last = max((index for index, item in enumerate(new) if item.name in known and _by_place(item)), default=-1)
     order = {id(item): index for index, item in enumerate(new)}
@@ -170,7 +170,7 @@ def _by_place(item: Parameter) -> bool:
 
 
 def _moved(side: Side, pairs: Sequence[tuple[Parameter, Parameter]], new: Sequence[Parameter]) -> Iterator[Change]:
-    """The first parameter that has another order among those that are on both sides."""
+    """Yield the first parameter with a different order among those on both sides."""
     both = [(one, other) for one, other in pairs if _by_place(one) and _by_place(other) and one.role == other.role]
     order = {id(item): index for index, item in enumerate(new)}
     wanted = sorted((other for _, other in both), key=lambda item: order[id(item)])
@@ -187,7 +187,7 @@ def _default(item: Parameter) -> str:
 
 
 def _differ(old: str, new: str) -> bool | None:
-    """Whether two defaults differ; None if one of them is neither a literal, of Python or C++, nor a dtype of torch."""
+    """Whether two defaults differ; None if one of them is neither a literal of Python or C++ nor a torch dtype."""
     values: list[object] = []
     for text in (old, new):
         dtype = text.removeprefix("torch.")

@@ -39,7 +39,7 @@ class Sizes:
         return self._rewritten[text]
 
     def defined(self, text: str) -> tuple[str, ...]:
-        """The same with the names of sizes alone replaced, each by the first size of an argument that defines it."""
+        """Return the conditions with only the names of sizes replaced, each by the first size of an argument that defines it."""
         return self._replaced(text, lambda size: self._definitions.get(size, size))
 
     def _replaced(self, text: str, replacement: Callable[[str], str]) -> tuple[str, ...]:
@@ -54,7 +54,9 @@ class Sizes:
         return tuple(found)
 
     def _by_rank(self, text: str) -> Iterator[str]:
-        """A condition with the places that the known ranks give: sizes counted from the end, and equal shapes size by size."""
+        """Yield a condition with the indexes that the known ranks determine: sizes counted from the end, and equal shapes size
+        by size.
+        """
         tree = _parsed(text)
         if tree is None or ".shape" not in text:
             yield text
@@ -70,7 +72,7 @@ class Sizes:
             yield from canonical_rules(ast.unparse(_FromEnd(self._ranks).visit(tree))) if "[-" in text else (text,)
 
     def first(self, size: str) -> str:
-        """The size that stands for all that are equal to one: one of an argument, if there is any."""
+        """Return the size that represents all equal ones: one of an argument, if there is any."""
         while self._same.get(size, size) != size:
             size = self._same[size]
         return size
@@ -106,7 +108,7 @@ def _rank(size: str) -> tuple[bool, bool, bool, str]:
 
 @lru_cache(maxsize=8192)
 def expanded(text: str) -> tuple[str, ...]:
-    """The conditions of a rule, those of a shape size by size: `x.shape == (M, N)` as `x.ndim == 2` and its sizes."""
+    """Return the conditions of a rule, with those on a shape split by size: `x.shape == (M, N)` as `x.ndim == 2` and its sizes."""
     return tuple(_expanded(text))
 
 
@@ -134,7 +136,7 @@ def _rank_of(text: str) -> tuple[str, int] | None:
 
 
 def _owner(node: ast.expr) -> str:
-    """The name of the tensor whose shape an expression is; empty if it is anything else."""
+    """Return the name of the tensor whose shape an expression is; empty for anything else."""
     is_shape = isinstance(node, ast.Attribute) and node.attr == "shape" and isinstance(node.value, ast.Name)
     return ast.unparse(node).removesuffix(".shape") if is_shape else ""
 

@@ -1,4 +1,4 @@
-"""Declared workloads that the new side does not have any more, and those that its code newly refuses."""
+"""Declared workloads that the new side removes, and those that its code newly rejects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_cli.operators.answers import RowAnswer
 from opschema_cli.phrases import listed
 
 _SHOWN = 120
-"""Characters of a workload without a label that are shown."""
+"""Maximum number of characters of a workload without a label to show."""
 
 Answers = Callable[[Mapping[str, Sequence[Workload]]], Mapping[str, Sequence[RowAnswer]]]
 """The answers of one side's code to workloads, by operator and in their order."""
@@ -40,7 +40,7 @@ def workload_changes(old: Entry, new: Entry) -> Iterator[Change]:
 
 
 def refusal_changes(old: Iterable[Entry], new: Iterable[Entry], before: Answers, now: Answers) -> Iterator[Change]:
-    """The workloads of the old side that its own code takes and that of the new side refuses."""
+    """Yield the workloads of the old side that its own code accepts and the new side's code rejects."""
     after = {(item.pack, item.name): item for item in new if not item.planned}
     kept = {item.name: item for item in old if item.workloads and not item.planned and (item.pack, item.name) in after}
     refused = {
@@ -55,7 +55,7 @@ def refusal_changes(old: Iterable[Entry], new: Iterable[Entry], before: Answers,
 
 
 def _refusals(entry: Entry, found: Sequence[tuple[Workload, RowAnswer]]) -> Iterator[Change]:
-    """One change for each place that refuses, with the workloads."""
+    """Yield one change for each place that rejects workloads."""
     by_place: dict[object, list[tuple[Workload, RowAnswer]]] = {}
     for row, answer in found:
         by_place.setdefault(answer.place, []).append((row, answer))
@@ -66,7 +66,7 @@ def _refusals(entry: Entry, found: Sequence[tuple[Workload, RowAnswer]]) -> Iter
 
 
 def title_of(item: Workload) -> str:
-    """The label of a workload, else its values."""
+    """Return the label of a workload, otherwise its values."""
     text = ", ".join(f"{key}: {value}" for key, value in item.values.items())
     return f"`{item.label or (text if len(text) <= _SHOWN else text[:_SHOWN] + '…')}`"
 

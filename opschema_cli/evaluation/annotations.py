@@ -21,11 +21,11 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import ClassRef, External, Unresolved, ValueRef
 
 MAX_PARTS = 5000
-"""Most parts of the annotations of one function or class, aliases followed."""
+"""Maximum number of parts in the annotations of one function or class, including resolved aliases."""
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """Annotations by name; None for a name without one. ``rewritten`` are those that are another object than what was written.
+    """Annotations by name; None for a name without one. ``rewritten`` are those whose object differs from what is written.
 
     ``whole`` is false when ``get_type_hints`` fails, so that each string was evaluated by itself and ``None`` stays what it is.
     """
@@ -146,14 +146,14 @@ class Annotations:
 
 
 def union(parts: list[TypeForm]) -> TypeForm:
-    """The union of types: flat, each once, and of one type that type."""
+    """Return the union of types: flat and without duplicates; a union of one type is that type."""
     flat = [inner for part in parts for inner in (part.args if part.kind == "union" else (part,))]
     unique = tuple(dict.fromkeys(flat))
     return unique[0] if len(unique) == 1 else TypeForm("union", args=unique)
 
 
 def _evaluates(expr: Expr, file: PythonFile, found: TypeForm | None) -> bool:
-    """Whether an annotation is a string as a whole that evaluates to something else, be it another string."""
+    """Whether an entire annotation is a string that evaluates to something else, possibly another string."""
     quoted = isinstance(expr.value, str)
     if found is None or found.kind != "text":
         return quoted or postponed(file)
@@ -161,7 +161,7 @@ def _evaluates(expr: Expr, file: PythonFile, found: TypeForm | None) -> bool:
 
 
 def _changes(expr: Expr, file: PythonFile) -> bool:
-    """Whether ``get_type_hints`` gives another object than the one that was written."""
+    """Whether ``get_type_hints`` returns another object than the one that is written."""
     if postponed(file) or expr.kind == "const":
         return True
     parts = _types_of(expr)
@@ -170,7 +170,7 @@ def _changes(expr: Expr, file: PythonFile) -> bool:
 
 
 def _types_of(expr: Expr) -> list[Expr]:
-    """The parts of an annotation that are types: those of a ``Literal`` are none."""
+    """Return the parts of an annotation that are types; the parts of a ``Literal`` are not."""
     if expr.kind == "subscript" and expr.items[0].text.rpartition(".")[2] == "Literal":
         return []
     return [expr, *(part for item in expr.items for part in _types_of(item))]
@@ -193,7 +193,7 @@ _KNOWN_MODULES = frozenset(
         "pathlib",
     }
 )
-"""Modules whose classes, as far as an annotation names them, are not dataclasses."""
+"""Modules whose classes, when used in annotations, are not dataclasses."""
 
 _ORIGINS = {
     **{f"typing.{name}": name.lower() for name in ("List", "Tuple", "Dict", "Set", "FrozenSet", "Type")},
@@ -205,7 +205,7 @@ _ORIGINS = {
 
 
 def _external(name: str) -> TypeForm:
-    """The type of a name from outside the tree; what may be a dataclass there is not known."""
+    """Return the type of a name from outside the tree; if it may be a dataclass, it is unknown."""
     if name == "types.NoneType":
         return NONE
     head = name.partition(".")[0]

@@ -43,7 +43,7 @@ _NAMES = ("__name__", "__qualname__")
 
 @singledispatch
 def attribute_of(value: object, evaluator: Evaluator, name: str) -> Values:
-    """The alternatives of a value's attribute ``name``."""
+    """Return the possible values of an attribute."""
     return UNKNOWN
 
 
@@ -113,7 +113,7 @@ def _of_instance(value: Instance, evaluator: Evaluator, name: str) -> Values:
 
 
 def _of_either(value: ClassValue | Instance, evaluator: Evaluator, name: str, below: bool) -> Values:
-    """The alternatives that the class, or code outside it, gives the attribute; empty when there are none."""
+    """Return the values that the class, or code outside it, assigns to the attribute; empty if there are none."""
     written, own = _written(evaluator, value.ref, name, below), _member(evaluator, value, name)
     if not written:
         return own
@@ -121,7 +121,7 @@ def _of_either(value: ClassValue | Instance, evaluator: Evaluator, name: str, be
 
 
 def _written(evaluator: Evaluator, ref: ClassRef, name: str, below: bool) -> Values:
-    """The alternatives that code outside a class, or outside one below it, writes to the attribute."""
+    """Return the values that code outside a class, or outside a subclass of it, assigns to the attribute."""
     program = evaluator.program
     refs = evaluator.bodies.family(ref) if below else program.lineage(ref)
     given = [item for owner in refs for item in evaluator.written.get((owner.key, name), ())]
@@ -129,7 +129,7 @@ def _written(evaluator: Evaluator, ref: ClassRef, name: str, below: bool) -> Val
 
 
 def _merged(values: Iterable[Value]) -> list[Value]:
-    """Values with those of one origin made one, behind the others."""
+    """Merge values of one origin, and put them after the others."""
     others: list[Value] = []
     made: list[PackValue] = []
     for value in values:
@@ -150,7 +150,7 @@ def _merge_into(made: list[PackValue], value: PackValue) -> None:
 
 
 def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Values:
-    """The alternatives that the class gives the attribute; empty when there are none."""
+    """Return the values that the class defines for the attribute; empty if there are none."""
     member = evaluator.program.member(value.ref, name)
     if isinstance(member, FunctionRef):
         body = evaluator.bodies.function(member)
@@ -162,14 +162,14 @@ def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Va
 
 
 def _frame_of(evaluator: Evaluator, member: ValueRef) -> Frame:
-    """The frame in which a class attribute is written."""
+    """Return the frame that contains a class attribute's definition."""
     module = evaluator.frames.module(member.file)
     body = evaluator.bodies.cls(member.owner) if member.owner is not None else None
     return evaluator.frames.of_class(body, module) if body is not None else module
 
 
 def _method(evaluator: Evaluator, value: ClassValue | Instance, body: Body) -> Values:
-    """A method as it is read from a class or an object: with that as its first argument."""
+    """Bind a method to the class or object that it is read from."""
     frame, function = evaluator.frames.assumed(body.parent or body), body.function
     names = function.decorator_names if function is not None else []
     replaced = _replacements(evaluator, frame, function)
@@ -184,7 +184,7 @@ def _method(evaluator: Evaluator, value: ClassValue | Instance, body: Body) -> V
 
 
 def _replacements(evaluator: Evaluator, frame: Frame, function: Function | None) -> Values:
-    """Values that decorators put in the place of a method; empty for any other."""
+    """Return the values with which decorators replace a method; empty for any other method."""
     found = decorated(evaluator, frame, function) if function is not None and function.decorators else ()
     return found if any(isinstance(item, PackValue) and item.replaces_methods for item in found) else ()
 
@@ -193,12 +193,12 @@ def _replacements(evaluator: Evaluator, frame: Frame, function: Function | None)
 
 
 def _set_by_init(evaluator: Evaluator, frame: Frame, name: str) -> Values:
-    """The alternatives that a call of ``__init__`` gives the attribute; empty when there are none."""
+    """Return the values that a call of ``__init__`` assigns to the attribute; empty if there are none."""
     return distinct(value for expr in _set_in(frame.body, name) for value in _valued(evaluator, frame, name, expr))
 
 
 def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
-    """The alternatives that methods of a class, or of one above or below it, give an object whose construction is not seen."""
+    """Return the values that methods of a class, its bases or its subclasses assign to an object with an unknown construction."""
     owners = [item for item in evaluator.bodies.family(ref) if name in evaluator.program.instance_writes(item)]
     classes = filter(None, map(evaluator.bodies.cls, owners))
     inside = ((cls, body) for cls in classes for body in evaluator.bodies.inside(cls) if body.function is not None)
@@ -210,7 +210,7 @@ def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
 
 
 def _set_in(body: Body, name: str) -> list[Expr | None]:
-    """Values that a method assigns to an attribute of its object."""
+    """Return the values that a method assigns to an attribute of its object."""
     return [item.value for item in body.scope.assigns if body.this and item.target == f"{body.this}.{name}"]
 
 
@@ -220,7 +220,7 @@ def _valued(evaluator: Evaluator, frame: Frame, name: str, expr: Expr | None) ->
 
 
 def _forwarded(evaluator: Evaluator, value: Instance, frame: Frame, name: str) -> Values:
-    """The attribute of a value of a pack that an object forwards to, as one with ``__getattr__`` does that is made of it."""
+    """Return the attribute of the pack's value that an object forwards to, as an object with ``__getattr__`` does."""
     if not isinstance(evaluator.program.member(value.ref, "__getattr__"), FunctionRef):
         return UNKNOWN
     held = [item for given in frame.bindings.values() for item in evaluator.values(given)]

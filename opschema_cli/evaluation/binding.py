@@ -11,7 +11,7 @@ from opschema_cli.source.python import Expr
 
 
 def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
-    """The arguments of a call, unpacked ones separately where they are known."""
+    """Return the arguments of a call; known unpacked arguments are listed one by one."""
     positional: list[BoundArgument] = []
     keywords: dict[str, BoundArgument] = {}
     unclear = False
@@ -33,7 +33,7 @@ def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
 
 
 def _table(evaluator: Evaluator, frame: Frame, expr: Expr) -> Table:
-    """The table that ``**`` unpacks, without the keys that the code takes out of it."""
+    """Return the table that ``**`` unpacks, without the keys that code removes from it."""
     found = evaluator.evaluate(frame, expr)
     if len(found) != 1 or not isinstance(found[0], Table):
         return Table((), True)
@@ -45,7 +45,9 @@ def _table(evaluator: Evaluator, frame: Frame, expr: Expr) -> Table:
 
 
 def callers(evaluator: Evaluator, body: Body, depth: int = MAX_CALLERS) -> list[Frame]:
-    """A frame of a body for each call of its function that the tree has; the one without a call if it has none, or many."""
+    """Return a frame of a body for each call of its function in the tree; the frame without a call if there is none, or if there
+    are many.
+    """
     owner = next((item for item in body.outward() if item.function is not None), None)
     assumed = evaluator.frames.assumed(body)
     if owner is not body or depth <= 0 or body.parent is None or body.parent.function is not None:
@@ -64,7 +66,7 @@ def callers(evaluator: Evaluator, body: Body, depth: int = MAX_CALLERS) -> list[
 
 
 def _of_method(evaluator: Evaluator, body: Body, arguments: Arguments) -> Arguments:
-    """The arguments of a call, with what the method is called of in front."""
+    """Return the arguments of a call, preceded by the object that the method is called on."""
     this = evaluator.frames.assumed(body).bindings.get(body.this) if body.this and body.method is body else None
     if this is None:
         return arguments

@@ -1,4 +1,4 @@
-"""Built-in functions that compute with constants and containers, and numbers of other packages that everybody knows."""
+"""Built-in functions on constants and containers, and well-known constants of other packages."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ NUMBERS: dict[str, float] = {
     **{f"{module}.pi": math.pi for module in ("math", "torch", "numpy")},
     "math.e": math.e, "math.tau": math.tau, "torch.e": math.e, "numpy.e": math.e,
 }  # fmt: skip
-"""Numbers of other packages that everybody knows."""
+"""Well-known constants of other packages."""
 
 
 def _values(evaluator: Evaluator, arguments: Arguments) -> Values:
-    """Values of the only argument of a call."""
+    """Return the values of a call's only argument."""
     one = len(arguments.positional) == 1 and not arguments.keywords and not arguments.open
     return evaluator.values(arguments.positional[0]) if one else UNKNOWN
 
 
 def _constants(evaluator: Evaluator, arguments: Arguments) -> list[Constant] | None:
-    """The arguments of a call that passes constants; None for any other."""
+    """Return the arguments of a call that only passes constants; None for any other call."""
     values = [evaluator.values(item) for item in arguments.positional]
     found = [constant(item[0]) if len(item) == 1 else None for item in values]
     plain = [item[0] for item in found if item is not None]
@@ -49,7 +49,7 @@ def _constants(evaluator: Evaluator, arguments: Arguments) -> list[Constant] | N
 
 
 def _iterated(evaluator: Evaluator, arguments: Arguments) -> list[tuple[BoundArgument, ...]] | None:
-    """The elements of each argument; None when those of one are not known."""
+    """Return the elements of each argument; None if those of one are not known."""
     values = [evaluator.values(item) for item in arguments.positional]
     found = [elements(evaluator, arguments.frame, item[0]) if len(item) == 1 else None for item in values]
     sure = [item for item in found if item is not None]
@@ -115,7 +115,7 @@ def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
 
 
 def _type_name(value: Value) -> str:
-    """The name of a value's built-in type; empty where it is not known."""
+    """Return the name of a value's built-in type; empty if it is not known."""
     if isinstance(value, Plain):
         return type(value.value).__name__
     return "str" if isinstance(value, Text) else "dict" if isinstance(value, Table) else _kind(value)
@@ -129,7 +129,7 @@ _BUILT_IN = frozenset({"str", "list", "tuple", "set", "dict", "int", "float", "b
 
 
 def _isinstance(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    """Whether a value is of a built-in type; a boolean is an integer."""
+    """Yield whether a value is an instance of a built-in type; a boolean is an integer."""
     if len(arguments.positional) != 2 or arguments.keywords or arguments.open:
         yield Unknown()
         return
@@ -145,7 +145,7 @@ def _isinstance(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
 
 
 def _computed(function: Callable[..., Constant], evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    """The result of a function without effects on constants."""
+    """Yield the result of a function without side effects for constants."""
     found = _constants(evaluator, arguments)
     too_long = any(isinstance(item, str) and len(item) > 100 for item in found or ())
     try:

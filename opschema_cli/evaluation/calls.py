@@ -33,8 +33,8 @@ from opschema_cli.source.program import ClassRef
 
 @singledispatch
 def applied(callee: object, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    """The alternatives of a call of a value."""
-    yield Unknown("what it calls is not known")
+    """Yield the possible results of calling a value."""
+    yield Unknown("the function that it calls is not known")
 
 
 @applied.register(ExternalName)
@@ -58,7 +58,7 @@ def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Itera
 
 
 def _returned(evaluator: Evaluator, frame: Frame) -> Values:
-    """The alternatives that a function returns in a frame."""
+    """Return the possible results of a function in a frame."""
     returns = [item for item in frame.body.scope.returns if runs(evaluator, frame, item.span)]
     if len(returns) > 1:
         returns = [item for item in returns if reached(evaluator, frame, item.span)]
@@ -81,7 +81,7 @@ def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> It
 
 
 def _fields(evaluator: Evaluator, ref: ClassRef, arguments: Arguments) -> dict[str, BoundArgument]:
-    """The fields of a dataclass or named tuple that a call makes; a field that methods write has no known value."""
+    """Return the fields of the dataclass or named tuple that a call makes; a field that methods write is unknown."""
     if arguments.open or not any(map(partial(_is_record, evaluator), evaluator.program.lineage(ref))):
         return {}
     fields = [item for item in fields_of(evaluator.program, ref) or () if item.in_init]
@@ -97,14 +97,14 @@ def _is_record(evaluator: Evaluator, ref: ClassRef) -> bool:
 
 
 def _default(evaluator: Evaluator, item: Field) -> BoundArgument:
-    """The default of a field, unknown if it is made anew for each object."""
+    """Return the default of a field; unknown if it is created for each object."""
     module = evaluator.frames.module(item.owner.file)
     body = evaluator.bodies.cls(item.owner)
     return BoundArgument(evaluator.frames.of_class(body, module) if body is not None else module, item.default)
 
 
 def _member_of(evaluator: Evaluator, ref: ClassRef, arguments: Arguments) -> Iterator[Value]:
-    """The members of an enumeration that have a value."""
+    """Yield the members of an enumeration with a value."""
     wanted = evaluator.values(arguments.positional[0]) if len(arguments.positional) == 1 else UNKNOWN
     members = evaluator.members(ref)
     held = [(item, equal(wanted, evaluator.values(item.argument))) for item in members]

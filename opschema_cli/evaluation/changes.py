@@ -1,4 +1,4 @@
-"""Names whose lists and dictionaries a file changes."""
+"""Names whose lists and dictionaries are changed in a file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from opschema_cli.source.python import PythonFile
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """Names of one file whose containers are changed: by methods, and how often by writes to items; the keys that are taken
-    out, with an empty one where they are not known, and those whose value another statement than an assignment changes; the
-    attributes, of any object, whose containers are changed; and names whose containers hold others that are.
+    """Names of one file whose containers are changed: by methods, and by the number of writes to items. Also the removed keys
+    (an empty one if they are not known); the keys whose value a statement other than an assignment changes; the attributes, of
+    any object, whose containers are changed; and names whose containers hold changed containers.
     """
 
     by_methods: frozenset[str]
@@ -26,7 +26,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 @cached_on_argument
 def changes_in(file: PythonFile) -> Changes:
-    """The changes that the code of a file makes, in whichever function."""
+    """Return the changes that the code of a file makes, in any function."""
     methods, inner, items = set[str](), set[str](), Counter[str]()
     removed: dict[str, set[str]] = {}
     overwritten: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Closures: the variables that functions capture of others."""
+"""Closures: the variables that functions capture from others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     @property
     def is_parameter(self) -> bool:
-        """Whether callers give its value."""
+        """Whether callers pass its value."""
         return any(item.name == self.name for item in self.binder.params)
 
 
@@ -31,14 +31,14 @@ class Capture(msgspec.Struct, frozen=True):
 
 
 class Closures:
-    """The closures of a program; ``free`` gives the free variables of a file's functions."""
+    """The closures of a program; ``free`` returns the free variables of a file's functions."""
 
     def __init__(self, bodies: Bodies, free: Callable[[PythonFile], FreeNames]) -> None:
         self.bodies = bodies
         self._free = free
 
     def cells(self, body: Body) -> list[Cell]:
-        """The variables that a function captures itself, each with the function that binds it."""
+        """Return the variables that a function captures itself, each with the function that binds it."""
         around = body.parent
         if around is None or body.function is None:
             return []
@@ -47,7 +47,7 @@ class Closures:
         return [Cell(binder, name) for name, binder in bound if binder is not None]
 
     def captured(self, body: Body) -> list[Capture]:
-        """The variables that a function captures, and in turn those that the captured functions capture."""
+        """Return the variables that a function captures, and those that the captured functions capture in turn."""
         found: list[Capture] = []
         reached, waiting = {body}, [body]
         while waiting:
@@ -61,13 +61,13 @@ class Closures:
         return found
 
     def function_of(self, cell: Cell) -> Body | None:
-        """The function in a cell, where one ``def`` is all that gives it a value."""
+        """Return the function in a cell, if a single ``def`` is its only binding."""
         functions = self.bodies.functions_within(cell.binder, cell.name)
         others = any(item.target == cell.name for item in cell.binder.scope.assigns) or cell.is_parameter
         return functions[0] if len(functions) == 1 and not others else None
 
     def reads(self, capture: Capture) -> Iterator[tuple[Body, Use]]:
-        """The reads of a captured variable in a function and in those written inside it, in the order of the text."""
+        """Yield the reads of a captured variable in a function and its nested functions, in source order."""
         name = capture.cell.name
         for body in self.bodies.inside(capture.body):
             for use in body.scope.uses:

@@ -1,4 +1,4 @@
-"""Conditions: whether they hold, and whether code under them is reached, as far as that is known."""
+"""Decides whether conditions hold, and whether code under them is reached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from opschema_cli.source.text import Span
 
 
 def runs(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
-    """Whether a place of a body may be reached, for all that is known of the conditions around it."""
+    """Whether a place of a body may be reached, given what is known of the conditions around it."""
     for item in frame.body.scope.conditions:
         if item.kind == "if":
             if _inside(item.body, span.start) and holds(evaluator, frame, item.expr) is False:
@@ -37,7 +37,7 @@ def runs(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
 
 
 def reached(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
-    """Whether a place of a function may be reached: not behind an ``if`` that always leaves the function or loop."""
+    """Whether a place of a function may be reached, and is not after an ``if`` that always leaves the function or loop."""
     block: Sequence[Statement] = frame.body.statements
     while block:
         inner: Sequence[Statement] = ()
@@ -56,7 +56,7 @@ def _holds_place(block: Sequence[Statement], span: Span) -> bool:
 
 
 def _leaving(evaluator: Evaluator, frame: Frame, item: Statement) -> bool:
-    """Whether the branch of an ``if`` that is known to run never goes on behind it."""
+    """Whether the branch of an ``if`` that is known to run never continues after it."""
     body, orelse = item.blocks
     branches = [(body, False), (orelse, True)]
     leaving = [(block, held) for block, held in branches if _leaves(block)]
@@ -64,7 +64,7 @@ def _leaving(evaluator: Evaluator, frame: Frame, item: Statement) -> bool:
 
 
 def _leaves(block: Sequence[Statement]) -> bool:
-    """Whether a block never goes on behind its end."""
+    """Whether a block never continues after its end."""
     last = block[-1] if block else None
     if last is not None and last.kind == "if":
         return all(map(_leaves, last.blocks))
@@ -72,7 +72,7 @@ def _leaves(block: Sequence[Statement]) -> bool:
 
 
 def chosen(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
-    """Whether a part of an expression may be evaluated, for all that is known of the conditional expressions around it."""
+    """Whether a part of an expression may be evaluated, given what is known of the conditional expressions around it."""
     for item in frame.body.scope.conditional_expressions:
         test, body, orelse = item.items
         if _inside(body.span, span.start) and holds(evaluator, frame, test) is False:
@@ -83,7 +83,7 @@ def chosen(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
 
 
 def doubts(evaluator: Evaluator, frame: Frame, at: int) -> set[Span]:
-    """The stretches around a place of which it is not known that they run whenever the body does."""
+    """Return the stretches around a place that may not run every time the body does."""
     found = set(guards(frame.body.scope, at))
     for item in frame.body.scope.conditions if found else ():
         for span, held in ((item.body, True), (item.orelse, False)):
@@ -97,7 +97,7 @@ def _inside(span: Span | None, at: int) -> bool:
 
 
 def holds(evaluator: Evaluator, frame: Frame, test: Expr) -> bool | None:
-    """Whether a condition holds; None when that is not known."""
+    """Whether a condition holds; None if that is not known."""
     if test.kind == "boolop":
         found = [holds(evaluator, frame, item) for item in test.items]
         decisive = test.text == "or"
@@ -110,7 +110,7 @@ def holds(evaluator: Evaluator, frame: Frame, test: Expr) -> bool | None:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a value is true; None when that is not known."""
+    """Whether a value is true; None if that is not known."""
     if isinstance(value, Plain):
         return bool(value.value)
     if isinstance(value, Text):
@@ -126,7 +126,7 @@ def truth(value: Value) -> bool | None:
 
 
 def comparison(evaluator: Evaluator, frame: Frame, test: Expr) -> bool | None:
-    """Whether a comparison holds, chained ones too; None when that is not known."""
+    """Whether a comparison holds, including a chained one; None if that is not known."""
     found = []
     for word, (left, right) in zip(test.text.split(), pairwise(test.items), strict=True):
         if word in ("is", "is-not") and right.kind == "const":
@@ -149,7 +149,7 @@ def _same(values: Values, constant: Plain) -> bool | None:
 
 
 def _compared(word: str, left: Values, right: Values, evaluator: Evaluator, frame: Frame) -> bool | None:
-    """Whether ``==``, ``is`` or ``in`` holds, also for the operators that negate them, or an order."""
+    """Whether ``==``, ``is``, ``in``, one of their negations, or an order comparison holds."""
     if word in ("==", "!=", "is", "is-not"):
         return equal(left, right)
     if word in _ORDERS:
@@ -170,7 +170,7 @@ def _contains(evaluator: Evaluator, frame: Frame, item: Values, holder: Values) 
 
 
 def equal(left: Values, right: Values) -> bool | None:
-    """Whether two constants are equal; None when that is not known."""
+    """Whether two constants are equal; None if that is not known."""
     if len(left) != 1 or len(right) != 1:
         return None
     first, second = left[0], right[0]

@@ -1,4 +1,4 @@
-"""Constants that expressions are: one number, string, truth value, tuple or list, or a name of another package."""
+"""Folds expressions to constants: a number, string, truth value, tuple or list, or a name of another package."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from opschema_cli.source.resolution import Folded, Unresolved
 
 
 def folded(evaluator: Evaluator, values: Values) -> Folded | Unresolved:
-    """The constant that values are, or why they are none."""
+    """Return the constant of some values, or the reason why there is none."""
     return _Folder(evaluator).fold(values)
 
 
 class _Folder:
-    """Puts one constant together, of parts in bounded number."""
+    """Builds one constant from a limited number of parts."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.parts = 0
 
     def fold(self, values: Values, depth: int = MAX_NESTING) -> Folded | Unresolved:
-        """The constant that values are, or why they are none."""
+        """Return the constant of some values, or the reason why there is none."""
         self.parts += 1
         if len(values) != 1 or depth <= 0 or self.parts > MAX_PARTS:
             return Unresolved("it may be several values" if len(values) > 1 else "it is too large")

@@ -29,12 +29,12 @@ from opschema_cli.source.python import Constant, Expr
 
 
 def made(frame: Frame, values: Sequence[Value]) -> tuple[BoundArgument, ...]:
-    """Elements that no expression writes out."""
+    """Return elements that are not written as expressions."""
     return tuple(BoundArgument(frame, None, (value,)) for value in values)
 
 
 def elements(evaluator: Evaluator, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
-    """Elements that iterating over a value gives; None when they are not known, or the evaluator has made too many steps."""
+    """Return the elements of an iterable value; None if they are not known, or the evaluator has exceeded its steps."""
     found: tuple[BoundArgument, ...] | None = None
     if isinstance(value, Items):
         found = value.elements if not value.open else None
@@ -48,7 +48,7 @@ def elements(evaluator: Evaluator, frame: Frame, value: Value) -> tuple[BoundArg
 
 
 def pairs(frame: Frame, table: Table) -> Items:
-    """The items of a dictionary."""
+    """Return the items of a dictionary."""
     found = [made(frame, (Items((*made(frame, (known(key),)), item)),)) for key, item in table.entries]
     return Items(tuple(item for (item,) in found), "list", table.open)
 
@@ -57,7 +57,7 @@ def pairs(frame: Frame, table: Table) -> Items:
 
 
 def subscript(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """Values of ``holder[key]`` and ``holder[lower:upper:step]``."""
+    """Yield the values of ``holder[key]`` and ``holder[lower:upper:step]``."""
     if len(expr.items) != 2:
         yield Unknown()
     elif expr.items[1].kind == "slice":
@@ -79,14 +79,14 @@ def _item(evaluator: Evaluator, holder: Value, key: Value) -> Iterator[Value]:
 
 
 def _held(holder: Value, key: Constant) -> BoundArgument | None:
-    """The element of a container under a key."""
+    """Return the element of a container under a key."""
     if isinstance(holder, Items) and isinstance(key, int) and not holder.open:
         return holder.elements[key] if -len(holder.elements) <= key < len(holder.elements) else None
     return dict(holder.entries).get(key) if isinstance(holder, Table) else None
 
 
 def constant(value: Value) -> tuple[Constant] | None:
-    """The one constant that a value is."""
+    """Return the only possible constant of a value, in a tuple."""
     if isinstance(value, Text) and value.names is not None and len(value.names) == 1:
         return (min(value.names),)
     return (value.value,) if isinstance(value, Plain) else None
@@ -109,7 +109,7 @@ def _sliced(evaluator: Evaluator, frame: Frame, holder: Expr, bounds: Expr) -> I
 
 
 def _bound(evaluator: Evaluator, frame: Frame, expr: Expr) -> tuple[int | None] | None:
-    """A bound of a slice; None when it is not known."""
+    """Return a bound of a slice; None if it is not known."""
     if expr.kind == "absent":
         return (None,)
     values = evaluator.evaluate(frame, expr)
@@ -121,7 +121,7 @@ def _bound(evaluator: Evaluator, frame: Frame, expr: Expr) -> tuple[int | None] 
 
 
 def display(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """The value of ``[a, b]``, ``(a, b)`` or ``{a, b}``, unpacked elements included."""
+    """Yield the value of ``[a, b]``, ``(a, b)`` or ``{a, b}``, with unpacked elements."""
     found: list[BoundArgument] = []
     is_open = False
     for item in expr.items:
@@ -135,7 +135,7 @@ def display(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
 
 
 def kind_of(word: str) -> ItemsKind:
-    """The container that an expression of a kind makes: a comprehension that of its name."""
+    """Return the container that an expression of a kind makes; for a comprehension, that of its name."""
     return next((kind for kind in get_args(ItemsKind) if word.startswith(kind)), "list")
 
 
@@ -145,7 +145,7 @@ def _unpacked(evaluator: Evaluator, frame: Frame, expr: Expr) -> tuple[BoundArgu
 
 
 def dictionary(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """The value of ``{key: value, **others}``; keys that are not known leave it open."""
+    """Yield the value of ``{key: value, **others}``; it is open if keys are not known."""
     found: dict[Constant, BoundArgument] = {}
     is_open = False
     for key, value in zip(expr.items[::2], expr.items[1::2], strict=True):
@@ -172,7 +172,7 @@ def _key(evaluator: Evaluator, frame: Frame, key: Expr) -> tuple[Constant] | Non
 
 
 def comprehension(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """The value of a comprehension over elements that are known."""
+    """Yield the value of a comprehension over known elements."""
     turns = _turns(evaluator, frame, [item for item in expr.items if item.kind == "for"])
     if turns is None:
         yield Unknown()
@@ -185,7 +185,7 @@ def comprehension(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Va
 
 
 def _turns(evaluator: Evaluator, frame: Frame, clauses: Sequence[Expr]) -> list[Frame] | None:
-    """A frame for each time that the element is evaluated; None when that is not known."""
+    """Return a frame for each evaluation of the element; None if that is not known."""
     turns = [frame]
     for clause in clauses:
         inner: list[Frame] = []
@@ -208,7 +208,7 @@ def _admitted(evaluator: Evaluator, frame: Frame, tests: Sequence[Expr]) -> bool
 
 
 def targets(evaluator: Evaluator, frame: Frame, target: Expr, element: BoundArgument) -> dict[str, BoundArgument]:
-    """Bindings of an element to a target: a name, or several in brackets."""
+    """Return the bindings of an element to a target: a name, or several names in brackets."""
     if target.kind == "name":
         return {target.text: element}
     names = [part for part in target.walk() if part.kind == "name"]

@@ -1,4 +1,4 @@
-"""Must- and may-data-flow of local variables: the variables that values surely, or at most, come from."""
+"""Must- and may-data-flow of local variables."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 
 _COPIES = frozenset({"list", "tuple", "dict", "set", "frozenset", "sorted", "reversed", "range", "enumerate", "zip"})
-"""Functions that make a container of their arguments."""
+"""Functions that make a container from their arguments."""
 
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
-"""Methods that put their arguments into their container."""
+"""Methods that add their arguments to their container."""
 
 _IMMUTABLE = frozenset({"int", "float", "bool", "str"})
 _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp"})
 
 
 class Flow(msgspec.Struct, frozen=True):
-    """A write to a variable, or a call that may change it (``changes``, and ``grows`` where it surely does): the dotted names
-    that it comes from, and the tests that decide on it.
+    """A write to a variable, or a call that may change it (``changes``, and ``grows`` if it always does): the dotted names that the
+    value comes from, and the tests that decide on it.
 
     ``value`` is the assigned value, None for any other write.
     """
@@ -45,8 +45,8 @@ Flows: TypeAlias = "dict[str, list[Flow]]"
 
 
 def comes_from(cells: Iterable[Cell]) -> dict[Cell, set[str]] | None:
-    """All variables that the values of ``cells`` may come from, themselves too, each with the attributes that are read of it
-    (empty for the variable itself); None when something cannot be read.
+    """Return all variables that the values of ``cells`` may come from, including ``cells``, each with the attributes read from it
+    (empty for the variable itself); None if something cannot be read.
 
     A variable that only its length is taken of is not followed.
     """
@@ -68,7 +68,7 @@ def comes_from(cells: Iterable[Cell]) -> dict[Cell, set[str]] | None:
 
 
 def variables(body: Body, names: Iterable[str]) -> list[tuple[Cell, str]]:
-    """The variables of functions among dotted names that a body reads, each with the attribute."""
+    """Return the function variables among the dotted names that a body reads, each with the attribute."""
     found: list[tuple[Cell, str]] = []
     for full in sorted(names):
         name, _, rest = full.partition(".")
@@ -79,7 +79,7 @@ def variables(body: Body, names: Iterable[str]) -> list[tuple[Cell, str]]:
 
 
 def _is_immutable(cell: Cell, flows: list[Flow]) -> bool:
-    """Whether a variable is plainly a number or a string, which no call changes."""
+    """Whether a variable is clearly a number or a string, which no call changes."""
     if cell.is_parameter:
         param = next(item for item in cell.binder.params if item.name == cell.name)
         default = param.default
@@ -90,7 +90,7 @@ def _is_immutable(cell: Cell, flows: list[Flow]) -> bool:
 
 
 def _is_plain(expr: Expr) -> bool:
-    """Whether an expression gives a number or a string."""
+    """Whether an expression evaluates to a number or a string."""
     if expr.kind == "binary":
         return expr.text != "+" and all(is_variable(item) or _is_plain(item) for item in expr.items)
     return expr.kind in ("const", "literal", "compare", "fstring", "unary")
@@ -100,7 +100,7 @@ def _is_plain(expr: Expr) -> bool:
 
 
 def roots(cell: Cell, depth: int = MAX_FLOW) -> frozenset[Cell]:
-    """The parameters that the value of a variable surely varies with."""
+    """Return the parameters that the value of a variable is known to vary with."""
     flows = flows_of(cell.binder)
     if flows is None or depth <= 0 or _is_shared(cell):
         return frozenset()
@@ -117,7 +117,7 @@ def roots(cell: Cell, depth: int = MAX_FLOW) -> frozenset[Cell]:
 
 
 def varying(body: Body, expr: Expr, depth: int = MAX_FLOW) -> frozenset[Cell]:
-    """The parameters that an expression surely varies with."""
+    """Return the parameters that an expression is known to vary with."""
     if depth <= 0:
         return frozenset()
     if expr.kind == "name":
@@ -133,8 +133,8 @@ def varying(body: Body, expr: Expr, depth: int = MAX_FLOW) -> frozenset[Cell]:
 
 
 def _deciding(body: Body, test: Expr, depth: int) -> frozenset[Cell]:
-    """The parameters that surely decide on a test, one way or the other: numbers and strings, and those that are compared with
-    a constant.
+    """Return the parameters that are known to decide a test, one way or the other: numbers and strings, and those compared with a
+    constant.
     """
     if test.kind == "unary" and test.text == "not":
         return _deciding(body, test.items[0], depth)
@@ -146,14 +146,14 @@ def _deciding(body: Body, test: Expr, depth: int) -> frozenset[Cell]:
 
 
 def _is_fixed(expr: Expr) -> bool:
-    """Whether an expression is a constant, or an attribute of a name, as a member of an enumeration is."""
+    """Whether an expression is a constant, or an attribute of a name such as an enumeration member."""
     if expr.kind == "const":
         return expr.value is not None
     return expr.kind == "literal" or (expr.kind == "name" and "." in expr.text)
 
 
 def _parts(expr: Expr) -> Iterable[Expr]:
-    """The parts of an expression that its value varies with."""
+    """Return the parts of an expression that its value varies with."""
     if expr.kind in ("binary", "unary", "starred", "attribute", "subscript", "list", "tuple", "set"):
         return expr.items
     if expr.kind == "dict":
@@ -168,7 +168,7 @@ def _parts(expr: Expr) -> Iterable[Expr]:
 
 
 def _kept(call: Expr) -> tuple[Expr, ...]:
-    """The arguments that the result of a call holds: those of copies, of instances and of partial functions."""
+    """Return the arguments that the result of a call keeps: those of copies, instances and partial functions."""
     name = call.callee.rpartition(".")[2]
     if name == "partial":
         return call.items[2:]
@@ -179,7 +179,7 @@ _Form: TypeAlias = tuple[object, ...]
 
 
 def _form(expr: Expr) -> _Form:
-    """An expression without its place, to be compared."""
+    """Return an expression without its place, for comparison."""
     value = repr(expr.value) if expr.kind == "const" else ""
     return expr.kind, expr.text, value, expr.keywords, *map(_form, expr.items)
 
@@ -189,7 +189,7 @@ def _union(parts: Iterable[frozenset[Cell]]) -> frozenset[Cell]:
 
 
 def _is_shared(cell: Cell) -> bool:
-    """Whether a variable is deleted, or functions inside the one that binds it may bind it anew."""
+    """Whether a variable is deleted, or a nested function may rebind it."""
     return any(cell.name in scope.deleted for scope in cell.binder.scope.walk())
 
 
@@ -198,7 +198,7 @@ def _is_shared(cell: Cell) -> bool:
 
 @lru_cache(maxsize=64)
 def flows_of(body: Body) -> Flows | None:
-    """The writes to the variables of a function; None when a part of it nests too deeply to be read."""
+    """Return the writes to the variables of a function; None if a part of it is nested too deeply."""
     found: Flows = {}
     if body.function is None:
         return None
@@ -253,7 +253,7 @@ def _writes(target: Expr, flow: Flow) -> Iterator[tuple[str, Flow]]:
 
 
 def _written(target: Expr) -> Iterator[str]:
-    """The variables that an assignment to a target binds or changes."""
+    """Yield the variables that an assignment to a target binds or changes."""
     if target.kind in ("tuple", "list"):
         for item in target.items:
             yield from _written(item)
@@ -265,7 +265,7 @@ def _written(target: Expr) -> Iterator[str]:
 
 
 def _of_call(call: Expr, controls: tuple[Expr, ...]) -> Iterator[tuple[str, Flow]]:
-    """The changes of its owner and of its arguments that a call may make."""
+    """Yield the changes that a call may make to its object and its arguments."""
     arguments = call.items[1:]
     owner, method = _owner(call.items[0])
     if owner is not None:
@@ -278,7 +278,7 @@ def _of_call(call: Expr, controls: tuple[Expr, ...]) -> Iterator[tuple[str, Flow
 
 
 def _owner(callee: Expr) -> tuple[Expr | None, str]:
-    """The object whose method is called, and the method."""
+    """Return the object whose method is called, and the method."""
     if callee.kind == "attribute":
         return callee.items[0], callee.text
     owner, _, method = callee.text.rpartition(".")
@@ -288,14 +288,14 @@ def _owner(callee: Expr) -> tuple[Expr | None, str]:
 
 
 def _deciders(item: Statement) -> tuple[Expr, ...]:
-    """The expressions that decide how often the blocks of a statement run."""
+    """Return the expressions that decide how often the blocks of a statement run."""
     if item.kind in ("if", "while", "match"):
         return item.exprs[:1]
     return item.exprs[1:2] if item.kind == "for" else ()
 
 
 def names_in(exprs: Iterable[Expr]) -> frozenset[str]:
-    """The dotted names in expressions, but for those that only the length is taken of."""
+    """Return the dotted names in expressions, except those of which only the length is taken."""
     found: set[str] = set()
     waiting = list(exprs)
     while waiting:

@@ -1,4 +1,4 @@
-"""Meaning of names outside the workspace, as a pack knows it.
+"""Meanings of names outside the workspace, as a pack defines them.
 
 The evaluator follows the code of the workspace. What it cannot look into are names of other packages: a dialect says what
 calling them gives. A dialect that knows one decorator which leaves a function unchanged, and one factory of handles::

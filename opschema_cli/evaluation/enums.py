@@ -31,7 +31,7 @@ def members_of(evaluator: Evaluator, ref: ClassRef) -> tuple[EnumMember, ...]:
 
 
 def member_named(evaluator: Evaluator, ref: ClassRef, name: object) -> EnumMember | None:
-    """The member of an enumeration with a name, also with that of an alias: another name with the same value."""
+    """Return the member of an enumeration with a name or an alias: another name with the same value."""
     members = evaluator.members(ref) if isinstance(name, str) else ()
     first = _first_names(ref).get(name) if members and isinstance(name, str) else None
     return next((item for item in members if item.name == first), None)
@@ -43,7 +43,7 @@ def _named(ref: ClassRef) -> Iterator[tuple[str, Expr]]:
 
 @cached_on_argument
 def _first_names(ref: ClassRef) -> dict[str, str]:
-    """The first name of the member that each name of an enumeration means."""
+    """Return the first name of the member that each name of an enumeration refers to."""
     found: dict[str, str] = {}
     by_value: dict[object, str] = {}
     for name, value in _named(ref):

@@ -34,7 +34,7 @@ from opschema_cli.source.text import Span
 
 
 class Evaluator(ABC):
-    """Evaluates the expressions of one tree, each once in each frame.
+    """Evaluates the expressions of one tree, each once per frame.
 
     ``written`` is what code outside a class was seen to write to its attributes.
     """
@@ -51,12 +51,12 @@ class Evaluator(ABC):
         self._kept: dict[tuple[str, Span, str], Expr] = {}
 
     def spend(self, steps: int) -> bool:
-        """Count steps of work, and report whether they are within the limit."""
+        """Count steps of work. Return whether they are within the limit."""
         self._steps += steps
         return self._steps <= MAX_STEPS
 
     def evaluate(self, frame: Frame, expr: Expr) -> Values:
-        """All values that an expression may have in a frame."""
+        """Return all possible values of an expression in a frame."""
         key = (frame, id(expr))
         known = self._known.get(key)
         if known is not None:
@@ -71,7 +71,7 @@ class Evaluator(ABC):
         return found
 
     def lookup(self, frame: Frame, name: str, at: int | None = None) -> Values:
-        """All values that a name may have in a frame, at a place of its body or after it has run."""
+        """Return all possible values of a name in a frame, at a place of its body or after it has run."""
         key = (frame, name, at)
         if key in self._named:
             return self._named[key]
@@ -85,54 +85,54 @@ class Evaluator(ABC):
 
     @abstractmethod
     def anew(self, bodies: Bodies) -> Evaluator:
-        """An evaluator of other bodies to which names of other packages mean the same."""
+        """Return an evaluator of other bodies with the same names of other packages."""
 
     @abstractmethod
     def _alternatives(self, frame: Frame, expr: Expr) -> Iterator[Value]:
-        """All values of an expression that has not been evaluated in the frame."""
+        """Yield all possible values of an expression that has not been evaluated in the frame."""
 
     @abstractmethod
     def _found_by_name(self, frame: Frame, name: str, at: int | None) -> Values:
-        """All values of a name that has not been looked up there."""
+        """Return all possible values of a name that has not been looked up there."""
 
     def keep(self, frame: Frame, expr: Expr) -> Expr:
-        """An expression that no file holds: always the same one, since what is known of expressions is known by their identity."""
+        """Return one shared object for an expression that is not in a file, since results are cached by identity."""
         return self._kept.setdefault((frame.body.file.path, expr.span, expr.kind), expr)
 
     @abstractmethod
     def attribute(self, value: Value, name: str) -> Values:
-        """All values that an attribute of a value may have."""
+        """Return all possible values of an attribute."""
 
     @abstractmethod
     def apply(self, callee: Value, arguments: Arguments) -> Iterator[Value]:
-        """All values that a call may give."""
+        """Yield all possible results of a call."""
 
     # Loops and callers
 
     @abstractmethod
     def turns(self, frame: Frame, at: int) -> list[Frame]:
-        """A frame for each turn of the loops around a place; the frame itself where the turns are not known."""
+        """Return a frame for each iteration of the loops around a place; the frame itself if the iterations are not known."""
 
     # Dialects
 
     @abstractmethod
     def external(self, name: str) -> Value:
-        """The value of an external name."""
+        """Return the value of an external name."""
 
     @abstractmethod
     def external_call(self, name: str) -> ExternalCall | None:
-        """The function of a dialect that reads calls of an external name; None if no dialect knows it."""
+        """Return the dialect function that reads calls of an external name; None if there is none."""
 
     @abstractmethod
     def own_call(self, body: Body) -> ExternalCall | None:
-        """The function of a dialect that reads calls of a function of the workspace by its name; None for most."""
+        """Return the dialect function that reads calls of a workspace function by its name; None for most functions."""
 
     @abstractmethod
     def is_transparent(self, name: str) -> bool:
-        """Whether a dialect says that a decorator leaves a function as it is."""
+        """Whether a dialect says that a decorator leaves a function unchanged."""
 
     def qualified_name(self, body: Body) -> str:
-        """The full name of a function of a module; empty for any other body."""
+        """Return the full name of a module-level function; empty for any other body."""
         if body.function is None or body.parent is None or body.parent.definition is not None:
             return ""
         return f"{self.program.module_name(body.file.path)}.{body.function.name}"
@@ -148,32 +148,30 @@ class Evaluator(ABC):
 
     @abstractmethod
     def origin(self, body: Body, expr: Expr) -> BoundArgument:
-        """The expression that an expression of a body stands for: of a name that is assigned once what it is assigned."""
+        """Return the expression that an expression refers to: for a name that is assigned once, the assigned expression."""
 
     @abstractmethod
     def texts(self, body: Body, expr: Expr) -> frozenset[str] | None:
-        """All strings that an expression of a body may be, whichever call of the tree and turn of a loop it is evaluated in;
-        None when they are not known.
-        """
+        """Return all strings that an expression of a body may be, in any call and loop iteration; None if they are not known."""
 
     @abstractmethod
     def classes(self, body: Body, expr: Expr) -> list[ClassRef]:
-        """The classes of the workspace that an expression of a body may be, in any call and turn of a loop."""
+        """Return the workspace classes that an expression of a body may be, in any call and loop iteration."""
 
     # Classes and containers
 
     @abstractmethod
     def members(self, ref: ClassRef) -> tuple[EnumMember, ...]:
-        """The members of an enumeration; empty for any other class."""
+        """Return the members of an enumeration; empty for any other class."""
 
     @abstractmethod
     def elements(self, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
-        """The elements that iterating over a value gives; None when they are not known."""
+        """Return the elements of an iterable value; None if they are not known."""
 
     # Arguments
 
     def values(self, argument: BoundArgument | None) -> Values:
-        """All values that an argument may have; empty when there is none."""
+        """Return all possible values of an argument; empty if there is none."""
         if argument is None:
             return ()
         if argument.expr is None:
@@ -181,26 +179,26 @@ class Evaluator(ABC):
         return argument.values or self.evaluate(argument.frame, argument.expr)
 
     def not_none(self, argument: BoundArgument | None) -> list[Value]:
-        """The same, but ``None``, which stands for no argument, left out."""
+        """Return all possible values of an argument except ``None``, which stands for a missing argument."""
         return [item for item in self.values(argument) if item != Plain(None)]
 
     def text(self, argument: BoundArgument | None) -> str | None:
-        """The one string that an argument is; None when it is not known, or may be several."""
+        """Return the only possible string of an argument; None if it is not known or may be several."""
         found = self.not_none(argument)
         names = found[0].names if len(found) == 1 and isinstance(found[0], Text) else None
         return min(names) if names is not None and len(names) == 1 else None
 
     def strings(self, argument: BoundArgument | None) -> Text:
-        """The strings that an argument may be, as one value."""
+        """Return the possible strings of an argument as one value."""
         found, place = self.values(argument), argument.place if argument is not None else None
         texts = [item for item in found if isinstance(item, Text)]
         return any_of(texts, place) if texts and len(texts) == len(found) else Text(None, "", place)
 
     def decorated(self, arguments: Arguments) -> Value:
-        """The function that a decorator is applied to."""
+        """Return the function that a decorator is applied to."""
         found = self.values(arguments.positional[0]) if arguments.positional else ()
         return found[0] if len(found) == 1 else Unknown("the function is not known")
 
 
 ExternalCall: TypeAlias = Callable[[Evaluator, Arguments], Iterator[Value]]
-"""Function that yields all that a call of one external name may give."""
+"""Function that yields all possible results of a call of an external name."""

@@ -1,4 +1,4 @@
-"""Code whose errors a test expects, or something around it handles: what is wrong there may be so on purpose."""
+"""Code whose errors are expected by a test or handled by the code around it, so that errors in it may be intended."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from opschema_cli.source.text import NestedSpans, Span, SpanSet
 from opschema_cli.source.word_index import called_word
 
 _MARKS = frozenset({"xfail", "expectedFailure"})
-"""Marks of tests that are meant to fail."""
+"""Test markers that expect a failure."""
 
 _KNOWN = re.compile(r"(?:assert)?(?:raises|warns)(?:regex)?|suppress", re.IGNORECASE)
-"""The functions of pytest, unittest and contextlib that expect errors of what stands below them, or of what they are passed."""
+"""Functions of pytest, unittest and contextlib that expect errors in a block or in a function that they get."""
 
 _WORDS = ("raises", "warns", "suppress")
-"""One of these is in each of their names, in small letters."""
+"""Lowercase substrings, one of which each of these names contains."""
 
 _EXPECTING = ("rais", "expect", "suppress", "fail")
-"""Parts of the names of other functions that do, and of decorators."""
+"""Parts of the names of other functions and of decorators that do so."""
 
 _HANDLING = (*_EXPECTING, "ignor", "error", "warn", "catch", "swallow", "skip", "try", "exitstack")
-"""The same of contexts that expect or handle errors, enter others that may, or skip a test."""
+"""Parts of the names of contexts that expect or handle errors, enter others that may, or skip a test."""
 
 _OTHER_ERRORS = frozenset(
     {
@@ -55,30 +55,30 @@ def expects_failure(bodies: Bodies, body: Body, at: int) -> bool:
 
 
 def allows_failure(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether the code allows for a call that raises: a handler catches it, a test expects it, or it is for another release."""
+    """Whether the code allows a call to raise: a handler catches it, a test expects it, or it is for another release."""
     never = never_runs(body, at) or is_conditional(body, at)
     return never or is_tried(body, at) or expects_failure(bodies, body, at)
 
 
 def allows_any_error(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether the code allows for any error: something handles or expects one, or the code is for another release."""
+    """Whether the code allows any error: something handles or expects one, or the code is for another release."""
     return is_guarded(body, at) or never_runs(body, at) or expects_failure(bodies, body, at)
 
 
 def is_handled(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether a handler or context around a place, or a function that is passed what stands there, may handle errors."""
+    """Whether errors at a place may be handled by a handler or context around it, or by a function that gets the code there."""
     found = (at in _handled_below(bodies, around) or _is_passed(bodies, around, at) for around in body.outward())
-    return any(found) or is_tried(body, at)  # also of a module, whose statements are not kept
+    return any(found) or is_tried(body, at)  # also for a module, whose statements are not kept
 
 
 @lru_cache(maxsize=64)
 def names_expectation(file: PythonFile) -> bool:
-    """Whether a file names what expects errors."""
+    """Whether a file names a function that expects errors."""
     return _names_expectation(file.source.text)
 
 
 def outermost_function(body: Body) -> Body | None:
-    """The function of a module or class in which a body is written, or which it is."""
+    """Return the function of a module or class that a body is or is nested in."""
     return next((item for item in reversed(list(body.outward())) if item.function is not None), None)
 
 
@@ -87,7 +87,9 @@ def outermost_function(body: Body) -> Body | None:
 
 @lru_cache(maxsize=256)
 def expectation(bodies: Bodies, outermost: Body) -> str:
-    """Where a function of a module or class expects errors: ``anywhere``, in ``blocks`` below a ``with``, or, if empty, nowhere."""
+    """Return where a function of a module or class expects errors: ``anywhere``, in ``blocks`` below a ``with``, or nowhere if
+    empty.
+    """
     definitions = [item.definition for item in outermost.outward() if item.definition is not None]
     marks = [mark for item in definitions for mark in item.decorators]
     assigns = [item for around in outermost.outward() for item in around.scope.named.get("pytestmark", ())]
@@ -115,12 +117,12 @@ def _names_expectation(text: str) -> bool:
 
 
 def _is_known_to_expect(expr: Expr) -> bool:
-    """Whether an expression is a call of a function of a test framework that expects errors."""
+    """Whether an expression calls a test framework's function that expects errors."""
     return expr.kind == "call" and _KNOWN.fullmatch(called_word(expr.items[0])) is not None
 
 
 def _is_expecting_mark(bodies: Bodies, module: Body, decorator: Expr) -> bool:
-    """Whether a decorator may expect errors of what it decorates; those of pytest that do are known by name."""
+    """Whether a decorator may expect errors of the decorated function; pytest's are known by name."""
     name = decorator.callee or decorator.text
     if not name or name.startswith("pytest."):
         return False
@@ -133,21 +135,21 @@ def _is_expecting_mark(bodies: Bodies, module: Body, decorator: Expr) -> bool:
 
 @cached_on_argument
 def _expecting(body: Body) -> SpanSet:
-    """The code of a body that is passed to what expects errors, or stands below a ``with`` that does."""
+    """Return the code of a body that is passed to a function that expects errors, or is below a ``with`` that does."""
     passed = (Span(call.start + 1, call.end) for call in body.scope.calls if _is_known_to_expect(call))
     blocks = _expecting_blocks(body) if body.function is not None else ()
     return SpanSet([*passed, *(item.span for item in blocks), *_blocks_outside_functions(body)])
 
 
 def _expecting_blocks(body: Body) -> Iterator[Statement]:
-    """The ``with`` statements of a function that expect errors of what stands below them."""
+    """Yield the ``with`` statements of a function that expect errors in their block."""
     for item in all_statements(body.statements):
         if item.kind == "with" and any(map(_is_known_to_expect, item.exprs[::2])):
             yield item
 
 
 def _blocks_outside_functions(body: Body) -> Iterator[Span]:
-    """The same of a module or class, whose statements are not kept."""
+    """Yield the blocks that expect errors in a module or class, whose statements are not kept."""
     text = body.file.source.text
     for call in body.scope.calls if body.function is None else ():
         start = text.rfind("\n", 0, call.start) + 1
@@ -156,7 +158,7 @@ def _blocks_outside_functions(body: Body) -> Iterator[Span]:
 
 
 def _end_of_block(text: str, start: int, end: int) -> int:
-    """The end of the lines behind ``end`` that are indented deeper than the line that begins at ``start``."""
+    """Return the end of the lines after ``end`` that are indented deeper than the line beginning at ``start``."""
     indent = _indent(text[start:end])
     while 0 <= (end := text.find("\n", end)) < len(text) - 1:
         end += 1
@@ -181,7 +183,7 @@ def _lambdas(body: Body) -> SpanSet:
 
 @lru_cache(maxsize=256)
 def _handled_below(bodies: Bodies, body: Body) -> SpanSet:
-    """The code below contexts that may handle errors, and below `try` with handlers for errors that calls may raise."""
+    """Return the code below contexts that may handle errors, and below `try` with handlers for errors that calls may raise."""
     found: list[Span] = []
     for item in all_statements(body.statements):
         if item.kind == "with" and any(_is_handling(bodies, body, expr) for expr in item.exprs[::2]):
@@ -192,13 +194,13 @@ def _handled_below(bodies: Bodies, body: Body) -> SpanSet:
 
 
 def _may_catch(handler: Statement) -> bool:
-    """Whether a handler is not only for errors that have other causes than a call's arguments."""
+    """Whether a handler may catch errors caused by a call's arguments."""
     names = [part.member for expr in handler.exprs for part in expr.walk() if part.member]
     return not names or not _OTHER_ERRORS.issuperset(names)
 
 
 def _is_handling(bodies: Bodies, body: Body, context: Expr) -> bool:
-    """Whether a context may handle errors; a variable that is not surely given a harmless one may."""
+    """Whether a context may handle errors; so may a variable, unless it is known to hold a harmless one."""
     if is_variable(context):
         binder = body.binder(context.text)
         values = binder.values(context.text) if binder is not None else None
@@ -211,7 +213,7 @@ def _is_handling(bodies: Bodies, body: Body, context: Expr) -> bool:
 
 
 def _is_passed(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether a place is in the arguments of a call of what expects or handles errors."""
+    """Whether a place is in the arguments of a call that expects or handles errors."""
     spans, calls = _passing(body)
     span = spans.innermost(at - 1)
     call = calls[span] if span is not None else None
@@ -224,7 +226,7 @@ def _is_passed(bodies: Bodies, body: Body, at: int) -> bool:
 
 @cached_on_argument
 def _passing(body: Body) -> tuple[NestedSpans, dict[Span, Expr]]:
-    """The calls of a body that are passed lambdas or names."""
+    """The calls of a body with lambdas or names as arguments."""
     found = {
         call.span: call for call in body.scope.calls if any(item.kind in ("lambda", "name") for item in call.items[1:])
     }
@@ -237,7 +239,7 @@ def _expects(word: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _handles(body: Body | None) -> bool:
-    """Whether a function has handlers, or a test's ``raises``, in it."""
+    """Whether a function contains handlers, or a test's ``raises``."""
     handlers = any(item.kind == "except" for item in all_statements(body.statements)) if body is not None else False
     return handlers or (body is not None and _calls_what_expects(body))
 

@@ -1,4 +1,4 @@
-"""Values of an expression, by its kind."""
+"""Evaluates expressions, by kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from opschema_cli.source.python import Expr
 
 
 def alternatives(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """All that an expression may be."""
+    """Yield all possible values of an expression."""
     return _READ.get(expr.kind, _unknown)(evaluator, frame, expr)
 
 
@@ -55,7 +55,7 @@ def _call(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
 
 
 def _but_none(values: Values) -> Values:
-    """The values without ``None``, whose calls and attributes raise, as of a name that a failed import sets to it."""
+    """Return the values without ``None``, whose calls and attributes raise; a failed import may set a name to it."""
     return tuple(value for value in values if value != _NONE) or values
 
 
@@ -63,7 +63,7 @@ _NONE = Plain(None)
 
 
 def _with_attribute(values: Values, name: str) -> Values:
-    """The values that may have an attribute; ``None`` has only those of every object."""
+    """Return the values that may have an attribute; ``None`` only has those of every object."""
     return values if name.startswith("__") else _but_none(values)
 
 
@@ -98,7 +98,7 @@ def _formatted(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value
 
 
 def _part(evaluator: Evaluator, frame: Frame, expr: Expr) -> Values:
-    """The values of a part of an f-string."""
+    """Return the values of a part of an f-string."""
     if expr.kind == "const":
         return (Text(frozenset({str(expr.value)})),)
     specs = expr.items[1].items if len(expr.items) > 1 else ()

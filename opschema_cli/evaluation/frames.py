@@ -1,6 +1,4 @@
-"""The frames in which code is evaluated, each made once: of modules, of classes, of functions as a call enters them, and of
-functions whose calls are ignored.
-"""
+"""Evaluation frames, each created once: of modules, classes, called functions, and functions evaluated without a call."""
 
 from __future__ import annotations
 
@@ -35,27 +33,27 @@ class Frames:
         self._entered: dict[tuple[Frame, Span, Func], Frame | None] = {}
 
     def module(self, file: PythonFile) -> Frame:
-        """The frame of a module."""
+        """Return the frame of a module."""
         if file.path not in self._modules:
             self._modules[file.path] = Frame(self.bodies.module(file))
         return self._modules[file.path]
 
     def at(self, where: Body | ClassRef | PythonFile) -> Frame:
-        """The frame of code whose calls are ignored."""
+        """Return the frame of code evaluated without its calls."""
         if isinstance(where, PythonFile):
             return self.module(where)
         body = self.bodies.cls(where) if isinstance(where, ClassRef) else where
         return self.assumed(body) if body is not None else self.module(where.file)
 
     def of_class(self, body: Body, parent: Frame) -> Frame:
-        """The frame of a class's body."""
+        """Return the frame of a class body."""
         if body not in self._classes:
             self._classes[body] = Frame(body, parent)
         return self._classes[body]
 
     def entered(self, callee: Func, arguments: Arguments, makes: ClassRef | None = None) -> Frame | None:
-        """The frame of a followed call; None when the chain is too long. A constructor ``makes`` an object of a class, which may
-        read what it has set.
+        """Return the frame of a followed call; None if the chain is too long. A constructor ``makes`` an object of a class, and
+        may read attributes that it has set.
         """
         key = (arguments.frame, arguments.call.span, callee)
         if key not in self._entered:
@@ -68,8 +66,8 @@ class Frames:
         return self._entered[key]
 
     def assumed(self, body: Body, owner: ClassRef | None = None) -> Frame:
-        """A frame of a body of which no call is looked at: nothing is known of a function's parameters but what it is a
-        method of: an object of the class ``owner`` if that is given, else of the class that defines the method.
+        """Return the frame of a body evaluated without its calls. Of the parameters, only the object of a method is known: an
+        instance of ``owner``, or of the class that defines the method.
         """
         if body.parent is None:
             return self.module(body.file)
@@ -84,7 +82,7 @@ class Frames:
 
 
 def _this(body: Body, parent: Frame, owner: ClassRef | None) -> dict[str, BoundArgument]:
-    """The object that a method is called on."""
+    """Return the object that a method is called on."""
     owner = owner or body.owner
     if not body.this or owner is None or body.method is not body or body.function is None:
         return {}
@@ -93,7 +91,7 @@ def _this(body: Body, parent: Frame, owner: ClassRef | None) -> dict[str, BoundA
 
 
 def bind(callee: Func, arguments: Arguments) -> dict[str, BoundArgument]:
-    """The values of the parameters of a followed call."""
+    """Bind the parameters of a followed call."""
     plain = [item for item in callee.body.params if item.kind in ("posonly", "normal")]
     bound = dict(zip((item.name for item in plain), arguments.positional, strict=False))
     words = dict(arguments.keywords)

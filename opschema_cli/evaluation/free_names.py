@@ -1,4 +1,4 @@
-"""The free variables of functions, exactly as Python has them, from one file alone."""
+"""The free variables of functions, exactly as Python defines them, from one file alone."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from opschema_cli.evaluation.statements import all_statements, bound_by, targets
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope, Statement
 
 FreeNames: TypeAlias = dict[int, list[str]]
-"""The free variables of the functions of one file, by the offsets of the functions' names; those without any are left out."""
+"""The free variables of the functions of one file, by the offset of the function's name; functions without any are left out."""
 
 
 class _Names(msgspec.Struct):
-    """The names of one function; of ``read`` those are left out that a comprehension or lambda in it binds."""
+    """The names of one function; ``read`` excludes names bound by a comprehension or lambda in it."""
 
     bound: set[str] = msgspec.field(default_factory=set)
     read: set[str] = msgspec.field(default_factory=set)
     shared: set[str] = msgspec.field(default_factory=set)
-    """Declared ``nonlocal``."""
+    """Names declared ``nonlocal``."""
     top: set[str] = msgspec.field(default_factory=set)
-    """Declared ``global``."""
+    """Names declared ``global``."""
 
     @property
     def own(self) -> set[str]:
@@ -31,26 +31,26 @@ class _Names(msgspec.Struct):
 
     @property
     def outer(self) -> set[str]:
-        """The names that it looks up outside, but not in the module at once."""
+        """The names that it looks up in enclosing functions."""
         return (self.read - self.bound - self.top) | self.shared
 
 
 def free_names(file: PythonFile) -> FreeNames:
-    """The free variables of each function of a file. Of those at the top only functions that hold others are unpacked."""
+    """Return the free variables of each function of a file. Top-level functions are only unpacked if they contain others."""
     found = _Found(file.source.text)
     found.nested(file.body, frozenset())
     return found.free
 
 
 class _Found:
-    """The free variables that are found in a text. ``visible`` are the variables of functions around the code."""
+    """Collects the free variables of a text. ``visible`` are the variables of enclosing functions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.free: FreeNames = {}
 
     def nested(self, scope: Scope, visible: frozenset[str]) -> set[str]:
-        """The names that the functions and classes in a scope look up around it, if any are ``visible``."""
+        """Return the names that the functions and classes in a scope look up outside it, if any are ``visible``."""
         outer: set[str] = set()
         for function in scope.functions:
             if visible or self._text.find("def", function.end, function.outer.end) >= 0:
@@ -71,7 +71,7 @@ class _Found:
         return names.outer
 
     def _class(self, cls: Class, visible: frozenset[str]) -> set[str]:
-        """Functions in a class do not see the names that its body binds."""
+        """Return the names of a class; functions in it do not see the names that its body binds."""
         body = cls.body
         inner = self.nested(body, visible)
         if not visible:
@@ -81,7 +81,7 @@ class _Found:
 
 
 def _names(function: Function) -> _Names:
-    """The names that the statements of a function bind and declare."""
+    """Return the names that the statements of a function bind and declare."""
     names = _Names({item.name for item in function.params})
     for item in all_statements(function.peek_statements()):
         if item.kind in ("import", "def", "class", "except", "case"):
@@ -111,7 +111,7 @@ def _read_in(names: _Names, function: Function, body: Scope) -> None:
 
 
 def _in_pattern(body: Scope, case: Statement) -> set[str]:
-    """The names that the pattern of a case reads."""
+    """Return the names that the pattern of a ``case`` reads."""
     inside = [*(item.start for item in case.exprs), *(item.start for block in case.blocks for item in block)]
     end = min(inside, default=case.end)
     uses = (use for use in body.uses if case.start <= use.start < end)
@@ -119,7 +119,7 @@ def _in_pattern(body: Scope, case: Statement) -> set[str]:
 
 
 def _read_all(names: _Names, exprs: Iterable[Expr], hidden: frozenset[str] = frozenset(), *, own: bool = True) -> None:
-    """Add the names that expressions read and bind; ``hidden`` are variables of comprehensions and lambdas around them."""
+    """Add the names that expressions read and bind; ``hidden`` are variables of enclosing comprehensions and lambdas."""
     waiting = list(exprs)
     while waiting:
         expr = waiting.pop()
@@ -143,7 +143,7 @@ _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "generator"})
 
 
 def _comprehension(names: _Names, expr: Expr, hidden: frozenset[str], *, own: bool) -> None:
-    """The first iterable is looked up around the comprehension, all else in it."""
+    """Add the names of a comprehension; the first iterable is looked up outside it, everything else inside."""
     clauses = [item for item in expr.items if item.kind == "for"]
     inner = hidden | {name for clause in clauses for name in bound_by(clause.items[0])}
     _read_all(names, clauses[0].items[1:2], hidden, own=own)
@@ -153,7 +153,7 @@ def _comprehension(names: _Names, expr: Expr, hidden: frozenset[str], *, own: bo
 
 
 def _walrus_names(expr: Expr) -> Iterator[str]:
-    """The variables of a lambda that its body binds."""
+    """Yield the variables that the body of a lambda binds."""
     if expr.kind == "walrus":
         yield expr.items[0].text
     for item in expr.items if expr.kind != "lambda" else ():

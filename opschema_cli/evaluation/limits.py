@@ -1,75 +1,77 @@
-"""Limits of static evaluation, each with its reason: hostile inputs stay within a budget."""
+"""Limits of static evaluation, each with its reason: they bound the work on hostile inputs."""
 
 from __future__ import annotations
 
 MAX_HOPS = 60
-"""Deepest nesting of expressions and names that is followed; Python's own stack bounds it."""
+"""Maximum nesting of expressions and names to follow; Python's own stack limits it."""
 
 MAX_STEPS = 400_000
-"""Most expressions that are evaluated in one tree, each in each frame, and elements that are iterated over: four seconds."""
+"""Maximum number of expressions to evaluate in one tree, counted per frame, and elements to iterate over; this takes four
+seconds.
+"""
 
 MAX_CALLS = 8
-"""Longest chain of calls, helpers or locals that is followed: deeper ones are recursion, or no helper any more."""
+"""Maximum length of a chain of calls, helpers or local variables to follow: longer ones are recursive, or no longer helpers."""
 
 MAX_TYPES = 20
-"""Deepest nesting of types and aliases of types that is followed."""
+"""Maximum nesting of types and type aliases to follow."""
 
 MAX_FRAMES = 20_000
-"""Most calls that are followed in one tree."""
+"""Maximum number of calls to follow in one tree."""
 
 MAX_TURNS = 2_000
-"""Most turns of a loop, with those of the loops in it, that are followed one by one."""
+"""Maximum number of loop iterations, including those of nested loops, to follow one by one."""
 
 MAX_ALTERNATIVES = 12
-"""Most values that one expression is taken to have: what may be more things is not known."""
+"""Maximum number of values of an expression: one with more is unknown."""
 
 MAX_STRINGS = 5_000
-"""Most strings that one expression is taken to stand for, and most elements of a ``range``."""
+"""Maximum number of strings that an expression may have, and of elements of a ``range``."""
 
 MAX_BINDINGS = 200
-"""Bindings of one name in one scope from which on it is not asked which of them a use sees."""
+"""Number of bindings of a name in a scope from which on it is not determined which of them a use sees."""
 
 MAX_CHARACTERS = 200_000
-"""Longest string that is made, or as many characters in all strings that one expression may be."""
+"""Maximum length of a computed string, and of all possible strings of an expression together."""
 
 MAX_PARTS = 2_000
-"""Most elements, inner ones counted, of a constant that is put together."""
+"""Maximum number of elements, including nested ones, of a constant."""
 
 MAX_BASE = 1_000_000
-"""Largest base of a computed power."""
+"""Largest base of a power to compute."""
 
 MAX_BITS = 4_096
-"""Largest number that is computed with: products of products grow without end."""
+"""Largest number in computations: repeated products grow without limit."""
 
 MAX_EXPONENT = 64
-"""Largest exponent, and largest shift: a power has 400 digits at most."""
+"""Largest exponent and shift: a power then has up to 400 digits."""
 
 MAX_CALLERS = 3
-"""Longest chain of callers that is followed back from a parameter: each has callers of its own."""
+"""Maximum length of a chain of callers to follow back from a parameter: each has callers of its own."""
 
 MAX_CALLER_FRAMES = 200
-"""Most calls of a function from which its parameters are told."""
+"""Maximum number of calls of a function from which to derive its parameters."""
 
 MAX_ANNOTATION = 2_000
-"""Longest annotation, and longest string in one, that is parsed."""
+"""Maximum length of an annotation, and of a string in one, to parse."""
 
 MAX_FLOW = 12
-"""Longest chain of local variables that data flow follows."""
+"""Maximum length of a chain of local variables for data flow to follow."""
 
 MAX_NESTING = 20
-"""Deepest nesting of tuples and lists in a constant."""
+"""Maximum nesting of tuples and lists in a constant."""
 
 MAX_EXECUTED_STEPS = 100_000
-"""Most expressions, statements and elements that an execution works on, on all of its paths: half a second."""
+"""Maximum number of expressions, statements and elements for one execution, on all of its paths; this takes half a second."""
 
 MAX_EXECUTED_CALLS = 20
-"""Longest chain of calls that an execution enters; Python's own stack bounds it."""
+"""Maximum length of a chain of calls that an execution enters; Python's own stack limits it."""
 
 MAX_PATHS = 64
-"""Most paths that an execution follows where conditions are not known, and most such conditions on one of them."""
+"""Maximum number of paths of an execution with unknown conditions, and of such conditions on one path."""
 
 MAX_TOTAL_STEPS = 5_000_000
-"""Most steps of all executions of one tree: fifteen seconds."""
+"""Maximum number of steps of all executions of one tree; this takes fifteen seconds."""
 
 MAX_ELEMENTS = 100_000
-"""Most elements of a container or range that executed code makes."""
+"""Maximum number of elements of a container or range in executed code."""

@@ -1,4 +1,4 @@
-"""Lookup of names: through the scopes around their use, imports, and stars."""
+"""Looks up names: in the scopes around their use, imports, and star imports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from opschema_cli.source.text import Span
 
 
 def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
-    """The alternatives of a name in a frame, at a place of its body or after it has run."""
+    """Return the possible values of a name in a frame, at a place of its body or after it has run."""
     for item in frame.outward():
         if name in item.bindings:
             return _of_parameter(evaluator, item, name, at if item is frame else None)
@@ -47,13 +47,13 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
 
 
 def _called_at(frame: Frame, outer: Frame) -> int | None:
-    """The place in a module at which it calls what runs in a frame; None if something else calls that, once the module has run."""
+    """Return the place where a module calls the code of a frame; None if other code calls it after the module has run."""
     sites = (item.site for item in frame.callers() if item.site is not None) if outer.parent is None else ()
     return next((site.call.start for site in sites if site.frame.body is outer.body), None)
 
 
 def _of_parameter(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
-    """The alternatives of a parameter, or of the target of a loop: its argument, and what is assigned to a parameter later."""
+    """Return the possible values of a parameter or loop target: its argument, and later assignments to a parameter."""
     given = frame.bindings[name]
     if name not in (item.name for item in frame.body.params):
         return evaluator.values(given)
@@ -86,7 +86,7 @@ def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Val
 
 
 def bindings_seen(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> list[Binding]:
-    """The bindings of a name in a body that a use at ``at`` may see; at None the use comes after all."""
+    """Return the bindings of a name in a body that a use at ``at`` may see; None means after all of them."""
     return _seen(evaluator, frame, bindings(frame.body.scope, name), at)
 
 
@@ -98,7 +98,7 @@ def _seen(evaluator: Evaluator, frame: Frame, options: list[Binding], at: int | 
 
 
 def _reaches(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) -> bool:
-    """Whether a binding runs, and before a use at ``at``."""
+    """Whether a binding runs, and does so before a use at ``at``."""
     if at is not None and (bound_at(item) > at or excludes(frame.body.scope, item.start, at)):
         return False
     return runs(evaluator, frame, item.span)
@@ -117,7 +117,7 @@ def _of_binding(evaluator: Evaluator, frame: Frame, item: Binding, at: int | Non
 
 
 def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
-    """Values that ``with … as name`` binds."""
+    """Return the values that ``with … as name`` binds."""
     text = frame.body.file.source.text
     for call in frame.body.scope.calls:
         if call.end < item.start and text[call.end : item.start].split() == ["as"]:
@@ -129,7 +129,7 @@ def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
 
 
 def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iterator[Value]:
-    """Values that functions which declare a module's name ``global`` assign to it."""
+    """Yield the values that functions with a ``global`` declaration assign to a module's name."""
     file = frame.body.file
     for body in evaluator.bodies.of(file):
         if body.function is not None and name in body.scope.deleted:
@@ -142,7 +142,7 @@ def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iter
 
 
 def decorated(evaluator: Evaluator, frame: Frame, function: Function) -> Values:
-    """The value of a function's name, with its decorators applied."""
+    """Return the value of a function's name, with its decorators applied."""
     body = next((item for item in evaluator.bodies.within(frame.body) if item.function is function), None)
     if body is None:
         return UNKNOWN
@@ -153,7 +153,7 @@ def decorated(evaluator: Evaluator, frame: Frame, function: Function) -> Values:
 
 
 def decorate(evaluator: Evaluator, frame: Frame, decorator: Expr, found: Values) -> Values:
-    """The result of a decorator for a function."""
+    """Return the result of a decorator for a function."""
     given = Arguments(frame, decorator, (BoundArgument(frame, None, found),))
     return distinct(item for callee in evaluator.evaluate(frame, decorator) for item in evaluator.apply(callee, given))
 
@@ -162,7 +162,7 @@ def decorate(evaluator: Evaluator, frame: Frame, decorator: Expr, found: Values)
 
 
 def _imported(evaluator: Evaluator, file: PythonFile, item: Import) -> Values:
-    """The value that an import binds."""
+    """Return the value that an import binds."""
     module = evaluator.program.absolute_module(file, item)
     if module is None:
         return UNKNOWN
@@ -183,14 +183,14 @@ def _member(evaluator: Evaluator, module: str, attr: str, file: PythonFile) -> V
 
 
 def _module_path(evaluator: Evaluator, dotted: str) -> str | None:
-    """The file of a module; in folders without ``__init__.py`` where it lies below the root."""
+    """Return the file of a module; in folders without ``__init__.py``, the one below the root."""
     plain = f"{dotted.replace('.', '/')}.py"
     return evaluator.program.module_path(dotted) or (plain if plain in evaluator.program.files else None)
 
 
 def _may_be_submodule(evaluator: Evaluator, file: PythonFile, last: Binding) -> bool:
-    """Whether a submodule may take the place of what a package binds to its name: the first import of one, wherever it stands,
-    binds it in its package. An import before that, or by the module that the name comes from, is the first.
+    """Whether a submodule may replace the object that a package binds to its name. The first import of a submodule, anywhere,
+    binds it in its package; an import before that, or by the module that the name comes from, is the first.
     """
     if not file.path.endswith("/__init__.py"):
         return False
@@ -207,7 +207,7 @@ def _may_be_submodule(evaluator: Evaluator, file: PythonFile, last: Binding) -> 
 
 @lru_cache(maxsize=256)
 def _imported_modules(program: Program, file: PythonFile) -> dict[str, int]:
-    """The modules that a file imports, or modules below them, each with the place of the first such import."""
+    """Return the modules that a file imports, and their submodules, each with the place of the first import."""
     found: dict[str, int] = {}
     for item in (item for bound in file.body.named.values() for item in bound if isinstance(item, Import)):
         parts = f"{program.absolute_module(file, item) or ''}.{item.attr}".split(".")
@@ -222,7 +222,7 @@ def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
 
 
 def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
-    """The value of a name that no scope binds: a star import's, or a builtin."""
+    """Return the value of a name that no scope binds: from a star import, or a built-in."""
     found = _by_stars(evaluator, file, name)
     if found:
         return found
@@ -231,7 +231,7 @@ def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
 
 
 def _by_stars(evaluator: Evaluator, file: PythonFile, name: str, after: int = 0) -> Values:
-    """The values that star imports below an offset give to a name.
+    """Return the values of a name from star imports after an offset.
 
     A star import binds submodules only if its package imports or lists them, so other values of the name come first.
     """

@@ -1,4 +1,4 @@
-"""Loops, turn by turn."""
+"""Loops, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from opschema_cli.source.python import Expr, Loop
 
 
 class Turns:
-    """The turns of the loops of one tree."""
+    """The iterations of the loops of one tree."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self._turns: dict[tuple[Frame, int], list[Frame]] = {}
 
     def at(self, frame: Frame, at: int) -> list[Frame]:
-        """A frame for each turn of the loops around a place, with what their targets are; the frame itself where that is
-        not known.
+        """Return a frame for each iteration of the loops around a place, with the values of their targets; the frame itself if
+        that is not known.
         """
         turns = [frame]
         for index, loop in enumerate(frame.body.scope.loops):
@@ -47,14 +47,14 @@ class Turns:
             # A string or a list of them: code that takes either puts the string into a list before the loop.
             if isinstance(value, Text) and len(values) > 1:
                 continue
-            # A list that may hold more: those that are known are turns all the same, and one is for the others.
+            # A list that may hold more: the known elements are iterations all the same, and one more stands for the others.
             known = value.elements if isinstance(value, Items) else elements(self.evaluator, frame, value)
             yield from known or ()
             if known and isinstance(value, Items) and value.open:
                 yield BoundArgument(frame)
 
     def _targets(self, frame: Frame, target: Expr, element: BoundArgument) -> dict[str, BoundArgument]:
-        """The names of a target, bound to the parts of an element; unknown where the parts are not known."""
+        """Bind the names of a target to the parts of an element; unknown if the parts are not known."""
         parts = target.elements
         if parts is None:
             return {target.text: element} if target.kind == "name" else _unknown(frame, target)

@@ -24,7 +24,7 @@ from opschema_cli.source.python import Constant
 
 
 def call_method(evaluator: Evaluator, method: ValueMethod, arguments: Arguments) -> Iterator[Value]:
-    """Values that a call of a method of a string or a container may give."""
+    """Yield the possible results of a method of a string or container."""
     receiver, name = method.receiver, method.name
     if isinstance(receiver, Text):
         yield from _of_text(evaluator, receiver, name, arguments)
@@ -62,7 +62,7 @@ def _of_text(evaluator: Evaluator, text: Text, name: str, arguments: Arguments) 
 
 
 def _constants(evaluator: Evaluator, arguments: Arguments) -> list[Constant] | None:
-    """The arguments of a call that passes constants by position; None for any other."""
+    """Return the positional arguments of a call that only passes constants; None for any other call."""
     values = [evaluator.values(item) for item in arguments.positional]
     found = [constant(item[0]) if len(item) == 1 else None for item in values]
     plain = [item[0] for item in found if item is not None]
@@ -70,7 +70,7 @@ def _constants(evaluator: Evaluator, arguments: Arguments) -> list[Constant] | N
 
 
 def _computed(text: Text, name: str, words: list[Constant], arguments: Arguments) -> Iterator[Value]:
-    """Text or truth that a method of `str` gives for constants."""
+    """Yield the string or boolean that a method of `str` returns for constants."""
     longest = max(map(len, text.names or ()), default=0) * max([len(str(word)) for word in words], default=1)
     try:
         if longest > 100_000:
@@ -101,8 +101,8 @@ def _join(evaluator: Evaluator, text: Text, arguments: Arguments) -> Value:
 
 
 def _format(evaluator: Evaluator, text: Text, arguments: Arguments) -> Value:
-    """The string of plain fields (``{}``, ``{0}``, ``{name}``), each with one value."""
-    from string import Formatter  # not at the top: few ask
+    """Return the result of formatting simple fields (``{}``, ``{0}``, ``{name}``) with one value each."""
+    from string import Formatter  # not at the top: it is rarely needed
 
     if text.names is None or len(text.names) != 1 or arguments.open:
         return Text(None)

@@ -1,4 +1,4 @@
-"""Changes of lists and dictionaries after they are bound to a name: what is written to items, and by methods."""
+"""Changes of lists and dictionaries after they are bound to a name: by writes to items, and by methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opschema_cli.source.text import Span
 
 
 def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: int | None) -> Value:
-    """A container that is bound to a name as a use at ``at`` may see it; ``open`` after changes that are not followed."""
+    """Return a container bound to a name as a use at ``at`` may see it; it is ``open`` after changes that are not followed."""
     if not isinstance(value, Items | Table):
         return value
     changes = changes_in(frame.body.file)
@@ -37,7 +37,7 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
 
 
 def changed_attribute(frame: Frame, name: str, value: Value) -> Value:
-    """A container that code of a frame binds to an attribute; ``open`` if the file changes it, in whichever order."""
+    """Return a container that code of a frame assigns to an attribute; ``open`` if the file changes it at any time."""
     if not isinstance(value, Items | Table):
         return value
     changes, holder = changes_in(frame.body.file), f".{name}"
@@ -54,7 +54,7 @@ def changed_attribute(frame: Frame, name: str, value: Value) -> Value:
 
 
 def _without_inner(value: Items | Table) -> Items | Table:
-    """A container that holds others which are changed: these are not known."""
+    """Return a container whose nested containers are changed, with these unknown."""
 
     def kept(part: BoundArgument) -> BoundArgument:
         known = part.expr is not None and part.expr.kind in _NO_CONTAINERS
@@ -71,8 +71,8 @@ _NO_CONTAINERS = ("const", "literal", "fstring", "lambda")
 def _written(
     evaluator: Evaluator, frame: Frame, item: Assign, table: Table, at: int | None
 ) -> Iterator[tuple[str, BoundArgument]]:
-    """Writes of the body to items of a dictionary before ``at``; an absent item counts as None. A loop may not run that is
-    not around the use, too.
+    """Yield the writes of the body to items of a dictionary before ``at``; a missing item counts as None. A loop that is not
+    also around the use may not run.
     """
     scope = frame.body.scope
     around = set(loops(scope, at)) if at is not None else set[Span]()

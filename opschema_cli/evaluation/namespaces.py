@@ -1,4 +1,4 @@
-"""Namespaces of annotations, and names that do not exist there at run time."""
+"""Namespaces of annotations, and names that do not exist in them at run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_cli.source.resolution import Missing, Resolution
 
 
 class UndefinedNameError(Exception):
-    """A string annotation names what its namespace lacks: what ``eval`` answers with a ``NameError``."""
+    """A string annotation uses a name that its namespace lacks: ``eval`` would raise ``NameError``."""
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Namespace(msgspec.Struct, frozen=True):
 
 
 def look_up(program: Program, dotted: str, names: Namespace) -> Resolution:
-    """The meaning of a dotted name in a namespace.
+    """Return the meaning of a dotted name in a namespace.
 
     Raises:
         UndefinedNameError: the namespace is one of strings, and lacks it.
@@ -46,12 +46,12 @@ def look_up(program: Program, dotted: str, names: Namespace) -> Resolution:
 
 
 def postponed(file: PythonFile) -> bool:
-    """Whether a module's annotations stay strings."""
+    """Whether a module's annotations remain strings."""
     return any(item.module == "__future__" and item.attr == "annotations" for item in file.body.imports)
 
 
 def closure(body: Body) -> frozenset[str]:
-    """The names of enclosing functions that a function uses, so that it closes over them."""
+    """Return the names of enclosing functions that a function uses and so closes over."""
     used = {use.name.partition(".")[0] for scope in body.scope.walk() for use in scope.uses}
     outer = body.parent.scopes if body.parent is not None else ()
     own = {item.name for item in body.params}
@@ -66,7 +66,7 @@ def _binds(scope: Scope, name: str) -> bool:
 
 
 def _absent(names: Namespace, name: str) -> bool:
-    """Whether a module binds a name, but not at run time or not yet."""
+    """Whether a module binds a name only for type checking, or later."""
     file = names.file
     imports = file.imports.get(name, [])
     starts = [

@@ -24,7 +24,7 @@ _UNARY: dict[str, Callable[[float], float]] = {"-": operator.neg, "+": operator.
 
 
 def unary(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """Values of an operator with one operand."""
+    """Yield the results of a unary operator."""
     for value in evaluator.evaluate(frame, expr.items[0]):
         held = truth(value) if expr.text == "not" else None
         if held is not None:
@@ -36,7 +36,7 @@ def unary(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
 
 
 def binary(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """Values of an operator with two operands."""
+    """Yield the results of a binary operator."""
     left, right = (evaluator.evaluate(frame, item) for item in expr.items)
     for first, second in product(left, right):
         yield _binary(expr.text, first, second)
@@ -66,7 +66,7 @@ def _repeated(value: Value, times: Value) -> Value:
 
 
 def _computed(word: str, left: object, right: object) -> Value:
-    """The result for two numbers; large powers and shifts are not computed."""
+    """Return the result for two numbers; large powers and shifts are not computed."""
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         return Unknown("an operand is not a number")
     if max(_bits(left), _bits(right)) > MAX_BITS:
@@ -87,13 +87,13 @@ def _bits(number: float) -> int:
 
 
 def compare(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """The truth of a comparison, where it is known."""
+    """Yield the result of a comparison, if it is known."""
     held = comparison(evaluator, frame, expr)
     yield Plain(held) if held is not None else Unknown()
 
 
 def either(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """The operands that ``or`` and ``and`` may give."""
+    """Yield the operands that ``or`` and ``and`` may return."""
     for index, item in enumerate(expr.items):
         values = evaluator.evaluate(frame, item)
         last = index == len(expr.items) - 1

@@ -1,4 +1,4 @@
-"""Origins: the expressions that names stand for, followed through assignments, parameters and imports."""
+"""Origins: the expressions that names refer to, through assignments, parameters and imports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opschema_cli.source.text import Span
 
 
 class Origin(msgspec.Struct, frozen=True, eq=False):
-    """An expression that a name may stand for, assigned to it at ``start``.
+    """An expression that a name may refer to, assigned to it at ``start``.
 
     ``index`` is the part of it that is unpacked into the name, None for all of it. ``guard`` is the innermost stretch that may
     not run around the assignment, and not around the use as well; None where the assignment surely runs before.
@@ -28,9 +28,7 @@ class Origin(msgspec.Struct, frozen=True, eq=False):
 
 
 def origins(evaluator: Evaluator, frame: Frame, name: str, at: int) -> list[Origin]:
-    """All expressions that a name may stand for at a place of a frame, as they are assigned, in the order of the text; none
-    when one of them is not known.
-    """
+    """Return all expressions that a name may refer to at a place of a frame, in source order; empty if one of them is not known."""
     owner, options = _bindings(evaluator, frame, name, at)
     use = at if owner is frame else None
     found = [_origin(owner, item, use) for item in options if isinstance(item, Assign)]
@@ -55,7 +53,9 @@ def _stretches(scope: Scope, at: int) -> set[Span]:
 
 
 def _bindings(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> tuple[Frame, list[Binding]]:
-    """The frame that a name belongs to, and what a use of it may see there; nothing of a parameter, or of a deleted name."""
+    """Return the frame that a name belongs to, and the bindings that a use of it may see; none for a parameter or a deleted
+    name.
+    """
     for item in frame.outward():
         if name in item.bindings or (item.parent is not None and name in item.body.scope.deleted):
             return item, []
@@ -68,7 +68,9 @@ def _bindings(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> 
 
 
 def origin(evaluator: Evaluator, frame: Frame, expr: Expr) -> BoundArgument:
-    """The expression that an expression stands for: of a name that is assigned once what it is assigned, else itself."""
+    """Return the expression that an expression refers to: for a name that is assigned once, the assigned expression; otherwise
+    itself.
+    """
     found = BoundArgument(frame, expr)
     for _ in range(MAX_CALLS):
         further = _assigned(evaluator, found.frame, found.expr) if found.expr is not None else None
@@ -79,7 +81,7 @@ def origin(evaluator: Evaluator, frame: Frame, expr: Expr) -> BoundArgument:
 
 
 def _assigned(evaluator: Evaluator, frame: Frame, expr: Expr) -> BoundArgument | None:
-    """The expression that a name is assigned; None when there is not exactly one."""
+    """Return the expression assigned to a name; None if there is not exactly one."""
     if expr.kind != "name":
         return None
     holder, _, name = expr.text.rpartition(".")

@@ -1,4 +1,4 @@
-"""Expressions in strings: annotations that are quoted."""
+"""Expressions in strings: quoted annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.python import Expr
 
 
 def quoted(text: str, at: Expr) -> Expr | None:
-    """The type that a string states, all of it placed at the string; None when it is none."""
+    """Return the type in a string, with all parts placed at the string; None if it is not a type."""
     found = _parsed(text)
     return _placed(found, at) if found is not None else None
 

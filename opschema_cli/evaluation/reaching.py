@@ -1,6 +1,4 @@
-"""Bindings of a name that reach a place: the last one before it, and those before that which a branch may have kept from
-running.
-"""
+"""Bindings of a name that reach a place: the last one before it, and earlier ones if a branch may have skipped that."""
 
 from __future__ import annotations
 
@@ -12,18 +10,18 @@ from opschema_cli.source.text import Span
 
 
 def bindings(scope: Scope, name: str) -> list[Binding]:
-    """The bindings of a name in a scope, in the order of the text."""
+    """Return the bindings of a name in a scope, in source order."""
     found = bindings_of(scope, name)
     return sorted(found, key=lambda item: item.start) if len(found) > 1 else found
 
 
 def bound_at(item: Binding) -> int:
-    """From where on a binding holds: an assignment from its end, since its value does not see it."""
+    """Return the place from which on a binding applies: for an assignment its end, since its value does not see it."""
     return item.statement.end if isinstance(item, Assign) and item.value is not None else item.start
 
 
 def reaching(found: Iterable[Binding], guards_at: Callable[[int], set[Span]], at: int | None) -> list[Binding]:
-    """The bindings that a use at ``at`` may see, last one first; at None the use comes after all.
+    """Return the bindings that a use at ``at`` may see, last one first; None means after all of them.
 
     ``guards_at`` returns the stretches around a place that may not run.
     """
@@ -37,17 +35,17 @@ def reaching(found: Iterable[Binding], guards_at: Callable[[int], set[Span]], at
 
 
 def guards(scope: Scope, at: int) -> Iterator[Span]:
-    """The stretches around a place that may not run."""
+    """Yield the stretches around a place that may not run."""
     return scope.guarding.around(at)
 
 
 def loops(scope: Scope, at: int) -> Iterator[Span]:
-    """The bodies of ``for`` loops around a place, which may not run either."""
+    """Yield the bodies of ``for`` loops around a place, which may not run either."""
     return (item.body for item in scope.loops if item.body.start <= at < item.body.end)
 
 
 def excludes(scope: Scope, first: int, second: int) -> bool:
-    """Whether of two places only one runs: they stand in the two branches of one ``if``."""
+    """Whether only one of two places runs: they are in different branches of one ``if``."""
     for item in scope.conditions:
         if item.orelse is not None:
             inside = [_within(at, item.body) - _within(at, item.orelse) for at in (first, second)]

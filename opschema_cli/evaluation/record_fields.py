@@ -12,7 +12,7 @@ from opschema_cli.source.resolution import ClassRef, External, Unresolved
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of a dataclass; ``default`` and ``factory`` are the expressions of its value."""
+    """A field of a dataclass; ``default`` and ``factory`` are the expressions that give its value."""
 
     name: str
     owner: ClassRef
@@ -35,7 +35,7 @@ def is_named_tuple(program: Program, ref: ClassRef) -> bool:
 
 
 def fields_of(program: Program, ref: ClassRef) -> list[Field] | None:
-    """The fields of a dataclass or named tuple in their order; None where they are not known."""
+    """Return the fields of a dataclass or named tuple in order; None if they are not known."""
     if is_named_tuple(program, ref):
         return list(_own_fields(program, ref))
     found = program.mro(ref)
@@ -51,7 +51,7 @@ def fields_of(program: Program, ref: ClassRef) -> list[Field] | None:
 
 
 def _named(program: Program, ref: ClassRef, expr: Expr) -> str:
-    """The full name of what lies outside the workspace that an expression names or calls."""
+    """Return the full name of an external object that an expression names or calls."""
     found = program.resolve(ref.file, expr.callee or expr.text)
     return found.name if isinstance(found, External) else ""
 
@@ -69,7 +69,7 @@ def _own_fields(program: Program, ref: ClassRef) -> Iterator[Field]:
 
 
 def _holder(program: Program, ref: ClassRef, item: Assign) -> str:
-    """The full name of an annotation outside the workspace, without its subscript."""
+    """Return the full name of an external annotation, without its subscript."""
     annotation = item.annotation
     if annotation is None:
         return ""

@@ -1,4 +1,4 @@
-"""Calls of functions outside the workspace: those that a dialect knows, and those of the standard library."""
+"""Calls of functions outside the workspace: those of dialects, and those of the standard library."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ TRANSPARENT = frozenset(
         "typing_extensions.override",
     }
 )
-"""Decorators, called or not, under which a function is still itself."""
+"""Decorators, called or not, that return the function unchanged."""
 
 
 def called_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Iterator[Value]:
-    """Values that a call of the function of that full name may give."""
+    """Yield the possible results of a call of the function with that full name."""
     read = evaluator.external_call(name)
     if read is not None:
         yield from read(evaluator, arguments)
@@ -53,7 +53,7 @@ def called_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Ite
 
 
 def _plain(evaluator: Evaluator, arguments: Arguments, index: int) -> Values:
-    """The alternatives of one positional argument; empty when it is not passed."""
+    """Return the possible values of one positional argument; empty if it is not passed."""
     return evaluator.values(arguments.positional[index]) if index < len(arguments.positional) else ()
 
 

@@ -8,7 +8,7 @@ from opschema_cli.source.python import Expr, Statement
 
 
 def all_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """Statements and those in their blocks, in the order of the text; functions and classes among them are not entered."""
+    """Yield statements and those in their blocks, in source order; functions and classes are not entered."""
     waiting = list(statements)[::-1]
     while waiting:
         item = waiting.pop()
@@ -27,8 +27,8 @@ def own_expressions(item: Statement) -> Iterator[Expr]:
 
 
 def sure_expressions(item: Statement) -> Iterator[Expr]:
-    """Those of :func:`own_expressions` that are evaluated whenever the statement runs: of ``a if b else c`` only ``b``, of ``a and
-    b`` only ``a``.
+    """Yield those of :func:`own_expressions` that are evaluated whenever the statement runs: only ``b`` in ``a if b else c``,
+    only ``a`` in ``a and b``.
     """
     left_out = {
         part.span
@@ -55,7 +55,7 @@ def targets(item: Statement) -> tuple[Expr, ...]:
 
 
 def bound_by(target: Expr) -> Iterator[str]:
-    """The variables that an assignment to a target binds."""
+    """Yield the variables that an assignment to a target binds."""
     if target.kind in ("tuple", "list", "starred"):
         for item in target.items:
             yield from bound_by(item)
@@ -69,6 +69,6 @@ def is_variable(expr: Expr) -> bool:
 
 
 def names_read(exprs: Iterable[Expr]) -> list[str]:
-    """The first words of all names in expressions, each once, in the order of the text."""
+    """Return the first words of all names in expressions, without duplicates, in source order."""
     found = (part.text.partition(".")[0] for expr in exprs for part in expr.walk() if part.kind == "name")
     return list(dict.fromkeys(found))

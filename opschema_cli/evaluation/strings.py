@@ -1,4 +1,4 @@
-"""Strings that are not known to be one: put together, formatted, cut."""
+"""Strings with several possible values: concatenation, formatting, indexing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.text import Place
 
 
 def joined(parts: Sequence[Value]) -> Value:
-    """Strings, and a value of a pack behind them, put together; what is not known hides all behind it."""
+    """Concatenate strings, possibly followed by a value of a pack; an unknown part hides everything after it."""
     text = frozenset({""})
     for index, part in enumerate(parts):
         if (
@@ -33,13 +33,13 @@ def joined(parts: Sequence[Value]) -> Value:
 
 
 def repeated(text: Text, times: int) -> Text:
-    """A string several times."""
+    """Return a string repeated several times."""
     longest = max(map(len, text.names or ()), default=0)
     return mapped(text, lambda name: name * times) if longest * times <= MAX_CHARACTERS else Text(None)
 
 
 def mapped(text: Text, function: Callable[[str], str]) -> Text:
-    """The result of a function for a string."""
+    """Return the result of a function for a string."""
     if text.names is None:
         return Text(None)
     return Text(frozenset(map(function, text.names)), place=text.place)
@@ -49,7 +49,7 @@ _PLAIN_FORMAT = re.compile(r"[<>^]?0?\d{0,2}[,_]?(\.\d)?[sdxXbofeg]?")
 
 
 def formatted(value: Value, conversion: str = "", spec: str = "") -> Value:
-    """A value as a field of a format string shows it; what has a format of its own is not known."""
+    """Return a value as a field of a format string shows it; unknown for a value with its own format."""
     known = isinstance(value, Text) or (isinstance(value, Plain) and isinstance(value.value, int | float | None))
     if not known:
         return value if isinstance(value, PackValue) and not conversion and not spec else Unknown()
@@ -71,7 +71,7 @@ def _format(value: object, spec: str) -> str:
 
 
 def cut(text: Text, at: object) -> Text:
-    """One character of a string."""
+    """Return one character of a string."""
     if text.names is None or not isinstance(at, int):
         return Text(None)
     found = [name[at] for name in text.names if -len(name) <= at < len(name)]
@@ -79,7 +79,7 @@ def cut(text: Text, at: object) -> Text:
 
 
 def any_of(texts: Sequence[Text], place: Place | None) -> Text:
-    """Alternative strings, as one value."""
+    """Return alternative strings as one value."""
     place = texts[0].place or place
     known = [item.names for item in texts if item.names is not None]
     if len(known) != len(texts):

@@ -1,4 +1,4 @@
-"""Code that surely runs whenever what is around it is used, and that nobody expects to fail."""
+"""Code that always runs when the code around it is used, and that is not expected to fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Span, SpanSet
 
 MAX_CALLERS = 3
-"""Most functions that are followed outwards, from a helper to the tests that use it."""
+"""Maximum number of functions to follow from a helper to the tests that use it."""
 
 _SKIPS = re.compile(r"\b(?:skip|skipTest|xfail|fail|importorskip|exit)\Z")
 _FAILS = re.compile(r"raise|error|fail|expect|suppress|warns|skip|\btry\b", re.IGNORECASE)
@@ -27,7 +27,7 @@ _CHOICES = frozenset({"ifexp", "boolop"})
 
 
 def surely_runs(bodies: Bodies, body: Body, at: int, hops: int = MAX_CALLERS) -> bool:
-    """Whether code at a place, in a body, runs without a condition on what exists, a handler, or a test that expects an error.
+    """Whether the code at a place runs without a condition on what exists, a handler, or a test that expects an error.
 
     Conditions on parameters, local variables, attributes that an object writes and dtypes are none of
     these: some call fulfils them. What a lambda does is not sure.
@@ -38,14 +38,14 @@ def surely_runs(bodies: Bodies, body: Body, at: int, hops: int = MAX_CALLERS) ->
 
 
 def is_unconditional(bodies: Bodies, body: Body, at: int) -> bool:
-    """The same of code alone, however the functions and lambdas around it are used."""
+    """Whether the code at a place has no such condition, handler or test around it, however the enclosing functions are used."""
     if any(at in _doubtful(bodies, item) or _is_marked(item) for item in body.outward()):
         return False
     return not (never_runs(body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at))
 
 
 def _is_used_surely(bodies: Bodies, body: Body, hops: int) -> bool:
-    """Whether a helper of tests is used where no error is expected."""
+    """Whether a test helper is used where no error is expected."""
     return all(_is_called_surely(bodies, item, hops) for item in body.outward() if item.function is not None)
 
 
@@ -59,7 +59,7 @@ def _is_called_surely(bodies: Bodies, outer: Body, hops: int) -> bool:
 
 
 def _users(bodies: Bodies, function: Body) -> Iterator[tuple[Body, int]]:
-    """The places of its file, outside of itself, where a function is named or taken as a fixture."""
+    """Yield the places in its file, outside itself, where a function is named or used as a fixture."""
     name = function.function.name if function.function is not None else ""
     found = _named(bodies, function.file).get(name, ())
     return ((body, at) for body, at in found if function not in body.outward())
@@ -67,7 +67,7 @@ def _users(bodies: Bodies, function: Body) -> Iterator[tuple[Body, int]]:
 
 @lru_cache(maxsize=16)
 def _named(bodies: Bodies, file: PythonFile) -> dict[str, list[tuple[Body, int]]]:
-    """The places of a file where names are read, by the last part of each, and its functions with a parameter of the name."""
+    """The places of a file where names are read, by the last part of each, and its functions with a parameter of that name."""
     found: dict[str, list[tuple[Body, int]]] = {}
     for body in bodies.of(file):
         for use in body.scope.uses:
@@ -81,7 +81,7 @@ def _named(bodies: Bodies, file: PythonFile) -> dict[str, list[tuple[Body, int]]
 
 @lru_cache(maxsize=1024)
 def _doubtful(bodies: Bodies, body: Body) -> SpanSet:
-    """The code of a body that runs only under a condition that is not known, or after the body may have been left."""
+    """Return the code of a body that only runs under an unknown condition, or after the body may have been left."""
     scope = body.scope
     branches = {span: item for item in scope.conditions for span in (item.body, item.orelse) if span is not None}
     plain = {item.expr.span: _is_plain(bodies, body, item.expr) for item in scope.conditions}
@@ -93,7 +93,7 @@ def _doubtful(bodies: Bodies, body: Body) -> SpanSet:
 
 
 def _choices(bodies: Bodies, body: Body) -> Iterator[Span]:
-    """The parts of expressions that are evaluated under a condition which is not plain."""
+    """Yield the parts of expressions that are evaluated under a condition that is not plain."""
     values = (item.value for item in body.scope.assigns if item.value is not None)
     seen = set[Span]()
     for expr in (*body.scope.calls, *body.scope.returns, *values):
@@ -105,7 +105,7 @@ def _choices(bodies: Bodies, body: Body) -> Iterator[Span]:
 
 
 def _may_leave(body: Body, item: Condition) -> bool:
-    """Whether a condition may end the code around it."""
+    """Whether a condition may end the execution of the code around it."""
     spans = filter(None, (item.body, item.orelse))
     return any(_LEAVES.search(body.file.source.text, *span) for span in spans)
 
@@ -118,7 +118,7 @@ def _skips(item: Statement) -> bool:
 
 
 def _is_plain(bodies: Bodies, body: Body, condition: Expr) -> bool:
-    """Whether a condition asks for nothing but arguments, variables, attributes that an object writes, and constants of torch."""
+    """Whether a condition only tests arguments, variables, attributes that an object writes, and constants of torch."""
     params = {item.name for around in body.outward() for item in around.params}
     if all(part.kind != "name" for part in condition.walk()) or asks_what_exists(body.file.text(condition)):
         return False
@@ -149,7 +149,7 @@ def _is_argument(bodies: Bodies, body: Body, dotted: str, params: set[str]) -> b
 
 @lru_cache(maxsize=256)
 def _finding(bodies: Bodies, ref: ClassRef) -> frozenset[str]:
-    """The attributes to which methods of a class assign values that may say what exists."""
+    """The attributes to which methods of a class assign values that may depend on what exists."""
     return frozenset(
         item.target.removeprefix(f"{method.params[0].name}.")
         for method in ref.cls.body.functions
@@ -162,7 +162,7 @@ _ASKS = re.compile(r"\bin\b|kernel_map|\.get\(|[Aa]ttr\(")
 _FINDS = re.compile(
     r"\b(?:in|import|[A-Z][A-Z_0-9]+)\b|[Aa]ttr|[Ss]ignature|[Vv]ersion|environ|spec|kernel_map|\.get\("
 )
-"""Values that may say what exists."""
+"""Values that may depend on what exists."""
 
 
 def _is_marked(body: Body) -> bool:

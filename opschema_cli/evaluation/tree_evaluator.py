@@ -1,4 +1,4 @@
-"""The evaluator of a tree: it answers each question with the module that knows the answer."""
+"""The evaluator of a tree: dispatches each question to the module that answers it."""
 
 # ruff: noqa: D102  (the methods are described where they are declared, in `evaluator.py`)
 
@@ -42,8 +42,8 @@ T = TypeVar("T")
 
 
 class TreeEvaluator(Evaluator):
-    """Evaluates the expressions of one tree. ``dialects`` say what names of other packages mean, the first one that knows a
-    name first.
+    """Evaluates the expressions of one tree. ``dialects`` define the names of other packages; the first that knows a name is
+    used.
     """
 
     def __init__(self, bodies: Bodies, dialects: Sequence[Dialect] = ()) -> None:
@@ -107,7 +107,7 @@ class TreeEvaluator(Evaluator):
         return list(dict.fromkeys(value.ref for value in values if isinstance(value, ClassValue)))
 
     def _runs(self, body: Body, expr: Expr) -> Iterator[Frame]:
-        """A frame for each call of a body's function that the tree has, and each turn of the loops around an expression."""
+        """Yield a frame for each call of a body's function in the tree, and each iteration of the loops around an expression."""
         return (turn for caller in callers(self, body) for turn in self.turns(caller, expr.start))
 
     def members(self, ref: ClassRef) -> tuple[EnumMember, ...]:
@@ -120,5 +120,5 @@ class TreeEvaluator(Evaluator):
 
 
 def _reader(function: _SingleDispatchCallable[T], value: Value) -> Callable[..., T]:
-    """The function registered for a value's own type: found in a fraction of the time that a dispatch takes."""
+    """Return the function registered for a value's own type; this is much faster than a dispatch."""
     return function.registry.get(type(value), function)

@@ -42,7 +42,7 @@ class TypeForm(msgspec.Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """The name without the module it comes from."""
+        """The name without its module."""
         return self.name.rpartition(".")[2]
 
     @property
@@ -68,7 +68,7 @@ class TypeForm(msgspec.Struct, frozen=True):
         return not any(item.kind == "unresolved" for item in self.walk())
 
     def walk(self) -> Iterator[TypeForm]:
-        """The type and all that it is made of."""
+        """Yield the type and all types that it contains."""
         yield self
         for item in self.args:
             yield from item.walk()
@@ -86,5 +86,5 @@ _BARE_ORIGINS = {
 
 
 def unresolved(reason: str) -> TypeForm:
-    """A type that is not known, and why."""
+    """Return an unknown type with the reason."""
     return TypeForm("unresolved", reason)

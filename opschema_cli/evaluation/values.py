@@ -1,4 +1,4 @@
-"""Values of expressions, as far as they are known without running them."""
+"""Values of expressions, as far as they are known without running the code."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from opschema_cli.source.text import Place
 
 
 class PackValue(msgspec.Struct, frozen=True):
-    """Base of the value types that packs add: what their own APIs make and return."""
+    """Base class of the value types that packs add for objects of their own APIs."""
 
     @property
     def entered(self) -> Values:
-        """Values that ``with value as name`` binds."""
+        """Return the values that ``with value as name`` binds."""
         return UNKNOWN
 
     @property
     def replaces_methods(self) -> bool:
-        """Whether a method whose decorators make this value is read as this value, not as a method."""
+        """Whether a method whose decorators create this value is read as this value and not as a method."""
         return False
 
     def appended_to(self, text: Text) -> Value | None:
-        """Value of a string followed by this value; None when that is not known."""
+        """Return the value of a string followed by this value; None if that is not known."""
         return None
 
     def merged(self, other: PackValue) -> PackValue | None:
-        """One value for two of one origin, written to one attribute; None when they are different values."""
+        """Merge two values of one origin that are written to one attribute; None if they differ."""
         return None
 
 
@@ -46,7 +46,7 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class Text(KeyedStruct, frozen=True):
-    """A string: one of ``names``; None when they are not known, but that it begins with ``prefix``."""
+    """A string: one of ``names``; if these are None, a string of which only the beginning ``prefix`` is known."""
 
     names: frozenset[str] | None
     prefix: str = ""
@@ -54,7 +54,7 @@ class Text(KeyedStruct, frozen=True):
 
     @property
     def key(self) -> tuple[frozenset[str] | None, str]:
-        """All but the place."""
+        """Everything except the place."""
         return self.names, self.prefix
 
     @property
@@ -82,14 +82,14 @@ class ModuleValue(msgspec.Struct, frozen=True):
 
 
 class ClassValue(msgspec.Struct, frozen=True):
-    """A class of the workspace, or with ``below`` perhaps one that inherits from it."""
+    """A workspace class, or with ``below`` possibly a subclass of it."""
 
     ref: ClassRef
     below: bool = False
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """An object of a class of the workspace, made by the call of its ``__init__`` in ``frame`` where that is known, or with the
+    """An object of a workspace class, created by the call of its ``__init__`` in ``frame`` if that is known, or with the
     ``fields`` of a dataclass or named tuple.
     """
 
@@ -99,7 +99,7 @@ class Instance(msgspec.Struct, frozen=True):
 
 
 class Func(msgspec.Struct, frozen=True):
-    """A function and the frame in which it was made. ``wraps`` is the function whose signature it shows (``functools.wraps``)."""
+    """A function and the frame that defined it. ``wraps`` is the function whose signature it shows (``functools.wraps``)."""
 
     body: Body
     frame: Frame
@@ -107,7 +107,7 @@ class Func(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> Func:
-        """The function whose signature ``inspect.signature`` tells."""
+        """The function whose signature ``inspect.signature`` returns."""
         return self.wraps.shown if self.wraps is not None else self
 
 
@@ -118,11 +118,11 @@ class Wraps(msgspec.Struct, frozen=True):
 
 
 class Same(msgspec.Struct, frozen=True):
-    """A decorator that leaves a function's signature as it is."""
+    """A decorator that leaves a function's signature unchanged."""
 
 
 class EnumMember(KeyedStruct, frozen=True):
-    """A member of an enumeration of the workspace, with what its body assigns to it."""
+    """A member of a workspace enumeration, with the value that its body assigns to it."""
 
     ref: ClassRef
     name: str
@@ -138,7 +138,7 @@ ItemsKind: TypeAlias = Literal["tuple", "list", "set"]
 
 
 class Items(msgspec.Struct, frozen=True):
-    """A tuple, list or set; ``open`` when it may hold more, or its elements in another order."""
+    """A tuple, list or set; ``open`` if it may hold further elements, or hold them in another order."""
 
     elements: tuple[BoundArgument, ...]
     kind: ItemsKind = "tuple"
@@ -146,7 +146,7 @@ class Items(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A dictionary with constant keys; ``open`` when it may hold more."""
+    """A dictionary with constant keys; ``open`` if it may have further entries."""
 
     entries: tuple[tuple[Constant, BoundArgument], ...]
     open: bool = False
@@ -179,23 +179,23 @@ Values: TypeAlias = "tuple[Value, ...]"
 
 UNKNOWN: Values = (Unknown(),)
 NO_CALL = Expr("other", 0, 0)
-"""Placeholder for a call that is in no file."""
+"""Placeholder for a call that is not in a file."""
 
 
 def known(constant: Constant) -> Value:
-    """The value of a constant."""
+    """Return the value of a constant."""
     return Text(frozenset({constant})) if isinstance(constant, str) else Plain(constant)
 
 
 def distinct(values: Iterable[Value]) -> Values:
-    """Values without repetitions; too many are one that is not known."""
+    """Return values without duplicates; too many are merged to an unknown value."""
     given = tuple(values)
     found = tuple(_first_of_each(given)) if len(given) > 1 else given
     return found if len(found) <= MAX_ALTERNATIVES else UNKNOWN
 
 
 def _first_of_each(values: Iterable[Value]) -> Iterable[Value]:
-    """Values without repetitions; 1, 1.0 and True are three."""
+    """Yield values without duplicates; 1, 1.0 and True are different."""
     found: dict[object, Value] = {}
     for item in values:
         found.setdefault((type(item.value), item) if isinstance(item, Plain) else item, item)
@@ -203,7 +203,7 @@ def _first_of_each(values: Iterable[Value]) -> Iterable[Value]:
 
 
 class BoundArgument(msgspec.Struct, frozen=True, eq=False):
-    """An argument: an expression in a frame, or values that are known; its place is that of the expression."""
+    """An argument: an expression in a frame, or known values; its place is that of the expression."""
 
     frame: Frame
     expr: Expr | None = None
@@ -216,7 +216,7 @@ class BoundArgument(msgspec.Struct, frozen=True, eq=False):
 
 
 class Arguments(msgspec.Struct, frozen=True, eq=False):
-    """The arguments of a call. ``open`` when it may pass more than is known."""
+    """The arguments of a call. ``open`` if it may pass further ones."""
 
     frame: Frame
     call: Expr
@@ -225,26 +225,26 @@ class Arguments(msgspec.Struct, frozen=True, eq=False):
     open: bool = False
 
     def joined(self, later: Arguments) -> Arguments:
-        """With those of a later call behind them."""
+        """Return the arguments followed by those of a later call."""
         words = {**self.keywords, **later.keywords}
         return Arguments(later.frame, later.call, (*self.positional, *later.positional), words, self.open or later.open)
 
     def by_name(self, names: tuple[str, ...]) -> dict[str, BoundArgument]:
-        """The arguments by the names of parameters, each of which may be given by position or by name."""
+        """Return the arguments by parameter name; each may be passed by position or by name."""
         found = dict(zip(names, self.positional, strict=False))
         return {**found, **{name: given for name, given in self.keywords.items() if name in names}}
 
 
 class Site(msgspec.Struct, frozen=True, eq=False):
-    """A call that was followed: where a frame was entered from."""
+    """A followed call: the place from which a frame was entered."""
 
     frame: Frame
     call: Expr
 
 
 class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """A body with what its parameters and loop targets stand for; ``parent`` is the frame around it, ``site`` the call that
-    entered it.
+    """A body with the values of its parameters and loop targets; ``parent`` is the enclosing frame, ``site`` the call that entered
+    it.
 
     ``assumed`` is true of a function that nothing in the tree was seen to call.
     """
@@ -257,22 +257,22 @@ class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def depth(self) -> int:
-        """The number of calls followed to it."""
+        """The number of calls that lead to it."""
         return 0 if self.site is None else self.site.frame.depth + 1
 
     def callers(self) -> Iterator[Frame]:
-        """The frame and those that it was called from, innermost first."""
+        """Yield the frame and its callers, innermost first."""
         frame: Frame | None = self
         while frame is not None:
             yield frame
             frame = frame.site.frame if frame.site is not None else None
 
     def outward(self) -> Iterator[Frame]:
-        """The frame and all around it."""
+        """Yield the frame and all enclosing ones."""
         yield self
         if self.parent is not None:
             yield from self.parent.outward()
 
     def binding(self, names: Mapping[str, BoundArgument]) -> Frame:
-        """The frame with other values of some names: of a turn of a loop."""
+        """Return the frame with other values of some names: for one iteration of a loop."""
         return Frame(self.body, self.parent, {**self.bindings, **names}, self.site, self.assumed)

@@ -1,4 +1,4 @@
-"""The extension modules of a tree among its Python modules: each whose dotted name is known has a stand-in of Python."""
+"""The extension modules of a tree among its Python modules: each one with a known dotted name has a Python stand-in."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Extensions(Generic[M]):
         return [path for path in dict.fromkeys((*importing, *self.callers)) if not path.endswith("setup.py")]
 
     def stubs(self) -> Iterator[tuple[PythonFile, M]]:
-        """The stub (``.pyi``) beside each module, where there is exactly one of both."""
+        """The stub (``.pyi``) beside each module, if there is exactly one of both."""
         for path, modules in self.by_path.items():
             plain = f"{path.removesuffix('.py').removesuffix('/__init__')}.pyi"
             found = [item for item in {f"{path}i": None, plain: None} if self.project.workspace.is_file(item)]

@@ -1,4 +1,4 @@
-"""Uses of a module in code that allows for a missing name or a failing call."""
+"""Uses of a module in code that allows a missing name or a failing call."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _QUOTED = re.compile(r"[\"']([\w.]+)(?=[\"'])")
 
 
 class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
-    """The names that the Python code of a tree asks for, or sets, in its modules."""
+    """The names in its modules that the Python code of a tree tests or sets."""
 
     extensions: Extensions[M]
 
     def allows_absence(self, body: Body, at: int, target: Target[M]) -> bool:
-        """Whether the code allows for a missing name: it asks for it, sets it, tries it or expects it to fail."""
+        """Whether the code allows a missing name: it tests for it, sets it, handles its absence or expects a failure."""
         if any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=False)):
             return True
         if any(body.file.path.startswith(self._mocked.get(id(module), ())) for module in target.modules):
@@ -36,15 +36,15 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         return allows_any_error(self.extensions.bodies, body, at)
 
     def allows_failure(self, body: Body, at: int) -> bool:
-        """Whether the code allows for a call that raises: a handler catches it, a test expects it, or it is for another release."""
+        """Whether the code allows a call to raise: a handler catches it, a test expects it, or it is for another release."""
         return allows_failure(self.extensions.bodies, body, at)
 
     def is_asked(self, target: Target[M]) -> bool:
-        """Whether Python asks a module for a name by a string, as ``hasattr`` does."""
+        """Whether Python looks up a name of a module by a string, as ``hasattr`` does."""
         return any(target.name in self._asked.get((id(module), False), ()) for module in target.modules)
 
     def is_replaced(self, target: Target[M]) -> bool:
-        """Whether Python may set a name of a module, so that its binding is not what is called."""
+        """Whether Python may set a name of a module, so that its binding is not the function that is called."""
         return any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=True))
 
     def _names(self, target: Target[M], *, is_set: bool) -> Iterator[set[str]]:
@@ -55,7 +55,7 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
 
     @cached_property
     def _mocked(self) -> dict[int, tuple[str, ...]]:
-        """The folders with a file that puts another module in the place of each (``sys.modules["kit._C"] = ...``)."""
+        """The folders with a file that replaces each module (``sys.modules["kit._C"] = ...``)."""
         found: dict[int, tuple[str, ...]] = {}
         for file in self.extensions.bodies.files:
             text = file.source.text
@@ -68,7 +68,7 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
 
     @cached_property
     def _asked(self) -> dict[tuple[int, bool], set[str]]:
-        """The names by the ids of modules and whether they are set; an empty one if any name may be set."""
+        """The names by the ids of modules and whether they are set; an empty name if any name may be set."""
         found: dict[tuple[int, bool], set[str]] = {}
         bodies = self.extensions.bodies
         for body in (body for file in bodies.files for body in bodies.of(file)):

@@ -25,15 +25,15 @@ class ExtensionModule(Protocol):
 
     @property
     def shown(self) -> str:
-        """How findings name it."""
+        """The name of the module in findings."""
 
     @property
     def place(self) -> Place:
-        """Where it is defined."""
+        """The place of its definition."""
 
     @property
     def closed(self) -> bool:
-        """Whether it has no names but those that are known."""
+        """Whether it has no names other than the known ones."""
 
     @property
     def known(self) -> frozenset[str]:
@@ -65,7 +65,7 @@ class Target(msgspec.Struct, Generic[M], frozen=True):
     others: tuple[M, ...] = ()
 
     def member(self, name: str) -> Target[M] | None:
-        """The meaning of a name in the modules; None in a function."""
+        """Return the meaning of a name in the modules; None in a function."""
         if self.name:
             return None
         inner, others = (
@@ -76,11 +76,11 @@ class Target(msgspec.Struct, Generic[M], frozen=True):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether one of the others has the name, too."""
+        """Whether one of the other modules has the name, too."""
         return any(self.name in item.known for item in self.others)
 
     @property
     def is_absent(self) -> bool:
-        """Whether surely no module has the name."""
+        """Whether the name is known to be missing from every module."""
         modules = (*self.modules, *self.others)
         return all(item.closed for item in modules) and not any(self.name in item.known for item in modules)

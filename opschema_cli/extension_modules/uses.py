@@ -36,13 +36,13 @@ class ModuleCall(msgspec.Struct, Generic[M], frozen=True, eq=False):
 
     @property
     def may_fail(self) -> bool:
-        """Whether the code allows for an error of it, or may call another function."""
+        """Whether the code allows it to fail, or may call another function."""
         other = self.target.is_elsewhere or self.guards.is_replaced(self.target)
         other = other or self.guards.extensions.may_be_another(self.body.file.path, self.target)
         return other or self.guards.allows_failure(self.body, self.call.start)
 
     def text(self, expr: Expr) -> str:
-        """The text of a part of it."""
+        """Return the text of a part of it."""
         return self.body.file.text(expr)
 
 
@@ -64,7 +64,7 @@ def module_calls(guards: Guards[M], body: Body) -> Iterator[ModuleCall[M]]:
 
 
 def missing_names(guards: Guards[M], body: Body) -> Iterator[MissingName]:
-    """The uses in a body of names that are surely absent, where the code does not allow for that."""
+    """Yield the uses in a body of names that are known to be missing, if the code does not allow that."""
     extensions, path = guards.extensions, body.file.path
     for target, span in extensions.names.uses(body):
         named = bool(target.name) and not target.name.startswith("__")

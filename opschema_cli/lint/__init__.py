@@ -1,1 +1,1 @@
-"""Rules, and all that happens to what they find: running, suppressing, baselining, fixing, caching."""
+"""Rules, and the processing of their findings: running, suppressing, baselining, fixing, caching."""

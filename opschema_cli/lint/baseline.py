@@ -37,7 +37,7 @@ class BaselineEntry(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """Key by which an entry matches findings."""
+        """The key by which an entry matches findings."""
         return self.code, self.path, self.line
 
 
@@ -56,7 +56,7 @@ def finding_key(diagnostic: Diagnostic, source: Source | None) -> Key:
 
 @lru_cache(maxsize=4096)
 def _line_digest(source: Source | None, line: int) -> str:
-    """A digest of a line's text with white space folded; remembered, since a long line may have many findings."""
+    """Return a digest of a line's text with white space folded; cached, since a long line may have many findings."""
     text = " ".join(source.line_text(line).split()) if source is not None else ""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
@@ -83,8 +83,8 @@ def read_baseline(path: Path) -> BaselineFile:
 def render_baseline(
     diagnostics: Iterable[Diagnostic], source_of: Callable[[str], Source | None], kept: Iterable[BaselineEntry] = ()
 ) -> str:
-    """The baseline that accepts these findings, and what is ``kept`` of an earlier one: one line each, sorted, so that diffs are
-    small.
+    """Render the baseline that accepts these findings, and the entries ``kept`` from an earlier one: one line each, sorted, so
+    that diffs are small.
     """
     import json
 
@@ -102,7 +102,7 @@ def render_baseline(
 def apply_baseline(
     diagnostics: Iterable[Diagnostic], baseline: BaselineFile, source_of: Callable[[str], Source | None]
 ) -> tuple[list[Diagnostic], int, list[BaselineEntry]]:
-    """The findings that the baseline does not hold, how many it holds, and its entries that match nothing."""
+    """Return the findings that are not in the baseline, the number of those that are, and the baseline's unmatched entries."""
     left = Counter({entry.key: entry.count for entry in baseline.findings})
     kept: list[Diagnostic] = []
     held = 0
@@ -117,7 +117,7 @@ def apply_baseline(
 
 
 def pruned(baseline: BaselineFile, texts: Mapping[str, str | None]) -> list[BaselineEntry]:
-    """The entries without those on lines that these new texts of files no longer have; None is a file that is removed."""
+    """Return the entries without those on lines that these new texts of files no longer have; None is a removed file."""
     lines = {path: _digests(Source(path, text)) if text is not None else frozenset() for path, text in texts.items()}
     return [entry for entry in baseline.findings if entry.path not in lines or entry.line in lines[entry.path]]
 

@@ -43,7 +43,7 @@ def _here() -> tuple[int, int]:
 
 @contextmanager
 def between_imports(act: Callable[[], None]) -> Iterator[None]:
-    """While this lasts, do something before each module that is imported.
+    """Do some work before each module that is imported inside the block.
 
     Raises:
         OpschemaError: that of ``act``, at the end.

@@ -89,7 +89,7 @@ TORCH_CHANGED = Rule(
     Severity.ERROR,
     """An operator of PyTorch that the tree uses and that differs between two releases.
 
-Only `opschema upgrade` reports it. It is an error where something has to be written anew: a kernel whose parameters or return
+Only `opschema upgrade` reports it. It is an error where something has to be rewritten: a kernel whose parameters or return
 types change, a copy of the schema, or a call of `torch.ops.aten.NAME` that lacks an argument which is now required, or names
 one that was removed; the message has the new line. Else it is an info: a new default, a tag, an argument that takes
 `SymInt`.""",
@@ -158,4 +158,4 @@ BUILTIN_RULES = (
 )
 
 UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, NOT_CHECKED, STOPPED, GIT_SILENT, YAML_SYNTAX, CRASHED)
-"""Rules that report what was not checked; a selection of rules does not turn them off."""
+"""Rules that report unchecked parts; a selection of rules does not turn them off."""

@@ -10,7 +10,7 @@ from opschema_cli.lint.rule import Rule
 
 
 def collision(pack: AnyPack, others: Sequence[AnyPack], place: str = "") -> str:
-    """A rule of a pack whose code or name one of another pack has, with both; empty if there is none."""
+    """Return a rule of a pack whose code or name a rule of another pack has, with both; empty if there is none."""
     for other in others:
         words = {word: item for item in rules_of(other) for word in (item.code, item.name)}
         for item in rules_of(pack):
@@ -28,7 +28,7 @@ def _kind(word: str, item: Rule) -> str:
 
 
 def _at(pack: AnyPack, rule: Rule) -> str:
-    """The place of a rule, also of one that a catalogue lists."""
+    """Return the place of a rule, including one that is only listed in a catalogue."""
     if rule.check is not None:
         return at(rule.check)
     try:
@@ -39,7 +39,7 @@ def _at(pack: AnyPack, rule: Rule) -> str:
 
 
 def rules_of(pack: AnyPack) -> tuple[Rule, ...]:
-    """The rules of a pack; none of one that has no list of them and cannot be imported."""
+    """Return the rules of a pack; empty if it has no list of them and cannot be imported."""
     try:
         return pack.rules
     except (Exception, SystemExit):  # foreign code

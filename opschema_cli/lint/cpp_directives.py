@@ -22,6 +22,6 @@ def cpp_directives(source: Source, body: str) -> Iterator[tuple[re.Match[str], S
 
 
 def cpp_content_lines(source: Source) -> list[int]:
-    """The starts of the lines that hold more than a comment."""
+    """Return the starts of the lines that contain more than a comment."""
     comments = ((start, end) for kind, start, end in parts_of_file(source.text) if kind == "comment")
     return [match.start() for match in _CONTENT.finditer(blanked(source.text, comments))]

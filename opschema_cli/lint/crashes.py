@@ -1,4 +1,4 @@
-"""Rules that raised, as findings."""
+"""Converts rules that raised to findings."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Severity(str, Enum):
 
 
 class Related(msgspec.Struct, frozen=True, array_like=True):
-    """The other side of a finding: a place, and what stands there."""
+    """The other side of a finding: a place, and its description."""
 
     place: Place
     message: str
@@ -83,7 +83,9 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
 
 
 class NotUnderstood(msgspec.Struct, frozen=True, array_like=True):
-    """A registration, a call or a file that a pack reads and cannot follow, and why; nothing is reported of what depends on it."""
+    """A registration, a call or a file that a pack reads and cannot follow, with the reason; nothing that depends on it is
+    reported.
+    """
 
     place: Place
     reason: str

@@ -1,4 +1,4 @@
-"""Checks of what a rule yields."""
+"""Checks the diagnostics that a rule yields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.text import Edit, Span
 
 
 def check_diagnostic(item: object, rule: Rule) -> None:
-    """Check what a rule yields.
+    """Check a diagnostic that a rule yields.
 
     Raises:
         AuthorError: it is not a diagnostic, or one with a field of a wrong type.
@@ -49,7 +49,7 @@ def _problem_of_fix(fix: object) -> str:
 
 
 def _overlap(edits: list[tuple[str, Edit]]) -> str:
-    """Describe what is wrong with edits of one fix, in order, that may meet; equal ones count once."""
+    """Describe the conflict between adjacent edits of one fix, given in order; equal ones count once."""
     for (path, edit), (other, following) in pairwise(edits):
         if path == other and edit.span.end > following.span.start:
             return f"a Fix whose edits of {path} overlap: {tuple(edit.span)} and {tuple(following.span)}"

@@ -18,7 +18,7 @@ from opschema_cli.source.yaml import Node
 
 _RULES = r"[ \t]*[A-Za-z]{3}\d{1,3}[ \t]*(?:,[ \t\w,-]*)?"
 _OTHER = rf"[A-Za-z][\w-]*(?=[ \t]*[\[:=(]{_RULES}(?:[\]\r\n]|\Z))|(?:noqa|disable|suppress)(?=[ \t]*(?:[\[\r\n]|\Z))"
-"""Words of other tools, or misspelt ones, before codes of rules or alone."""
+"""Words of other tools, or misspellings, before codes of rules or alone."""
 
 _BODY = rf"opschema:[ \t]*(?:(ignore-file|ignore)(?![\w-])[ \t]*(?:\[([^\[\]\r\n]*)\])?|({_OTHER}))"
 _DIRECTIVE = re.compile(rf"#[ \t]*{_BODY}")
@@ -40,7 +40,7 @@ class Directive(NamedTuple):
 
 
 def directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterator[Directive]:
-    """The directives in the comments of a file. ``root_of`` gives a YAML file's tree, to tell comments from text."""
+    """Yield the directives in the comments of a file. ``root_of`` returns a YAML file's tree, to distinguish comments from text."""
     if is_cpp(source.path):
         # Not at the top: few files of C++ have directives.
         from opschema_cli.lint.cpp_directives import cpp_directives
@@ -59,7 +59,7 @@ def directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterato
 
 
 def content_lines(source: Source) -> list[int]:
-    """The starts of the lines that hold more than a comment."""
+    """Return the starts of the lines that contain more than a comment."""
     if is_cpp(source.path):
         # Not at the top: few files of C++ have directives.
         from opschema_cli.lint.cpp_directives import cpp_content_lines
@@ -69,8 +69,8 @@ def content_lines(source: Source) -> list[int]:
 
 
 def removal(source: Source, span: Span, comment: Span | None) -> Span | None:
-    """The directive with its reason and the white space before it; its line, if nothing else is on it. None if what follows it
-    in the comment may be something else.
+    """Return the span of the directive with its reason and the white space before it, or its line if nothing else is on it. None
+    if the rest of the comment may be something else.
     """
     start, end = source.line_span(source.position(span.start).line)
     stop = end
@@ -112,7 +112,7 @@ def _python_comments(source: Source) -> Iterator[Span]:
 
 
 def _yaml_scalars(text: str, node: Node | None) -> Iterator[Span]:
-    """Spans of a YAML file's scalars; the line that opens a block scalar may end in a comment."""
+    """Yield the spans of a YAML file's scalars; the line that opens a block scalar may end in a comment."""
     if node is None:
         return
     if node.kind == "scalar":

@@ -1,4 +1,4 @@
-"""Rule pages as Markdown: what ``opschema rule`` prints and what lies in ``docs/rules``."""
+"""Renders rule pages as Markdown: the output of ``opschema rule`` and the files of ``docs/rules``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _proof(rule: Rule) -> str:
 
 
 def proofs_table(rules: Iterable[Rule]) -> str:
-    """The rules with fixes, and what each fix is proved with, as a table."""
+    """Render the rules with fixes, and the proof of each fix, as a table."""
     lines = ["| Rule | Fix | Proof |", "| --- | --- | --- |"]
     lines += [
         f"| [{rule.code}]({rule.code}.md) `{rule.name}` | {rule.fixable} | {_cell(rule.proof)} |"
@@ -72,7 +72,7 @@ def doc_files(rules: Mapping[str, Rule]) -> dict[str, str]:
 
 
 def write_pages(folder: Path, files: Mapping[str, str]) -> None:
-    """Write pages by name into a folder, and remove those that it has besides."""
+    """Write pages by name into a folder, and remove all others in it."""
     folder.mkdir(parents=True, exist_ok=True)
     for stale in folder.glob("*.md"):
         if stale.name not in files:

@@ -1,4 +1,4 @@
-"""The small workspaces that the examples of rules stand in."""
+"""The small workspaces that contain the examples of rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def files_of(fences: Sequence[tuple[str, str]], base: Mapping[str, str], module:
 
 
 def files_named(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The files of an example each of whose fences names its file behind its language (a ``toml`` fence without a path is the
+    """Return the files of an example whose fences each name a file after the language (a ``toml`` fence without a path is the
     configuration).
 
     Raises:
@@ -41,8 +41,8 @@ def files_named(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
 def files_by_language(
     paths: Mapping[str, str], base: Mapping[str, str] | None = None
 ) -> Callable[[Sequence[tuple[str, str]]], dict[str, str]]:
-    """A function from the fences of an example to its files, by path, on top of ``base``: a fence without a path is the file in
-    ``paths`` of its language.
+    """Return a function from the fences of an example to its files, by path, on top of ``base``: a fence without a path is the
+    file in ``paths`` for its language.
     """
 
     def files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Runs rules over subjects, timing each; what follows from a subject alone is taken from the cache where that is unchanged."""
+"""Runs rules over subjects, timing each; results that only depend on an unchanged subject come from the cache."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ from opschema_cli.source.text import Span
 _KIND = "findings"
 
 Rest: TypeAlias = "list[tuple[list[Rule], object]]"
-"""Subjects with the rules that are left to run over each."""
+"""Subjects with the rules that remain to run over each."""
 
 
 class _Look(msgspec.Struct, array_like=True):
-    """Findings that depend on a subject's content alone, and the codes of rules without candidates in it."""
+    """Findings that only depend on a subject's content, and the codes of rules without candidates in it."""
 
     findings: list[Diagnostic]
     idle: list[str]
 
 
 class Kept(Protocol):
-    """Values that follow from the code of a subject, which the subject has as ``kept``; see :mod:`opschema_cli.code_values`."""
+    """Values that depend on the code of a subject, which stores them as ``kept``; see :mod:`opschema_cli.code_values`."""
 
     def get(self, key: str) -> bytes | None:
-        """A value of an earlier run, if all that it depends on is unchanged."""
+        """Return a value of an earlier run, if all its dependencies are unchanged."""
 
     def put(self, key: str, value: bytes) -> None:
         """Keep a value for later runs."""
 
 
 def _kept(subject: object, head: str) -> Kept | None:
-    """The values that a subject keeps, if findings are to be cached."""
+    """Return the cached values of a subject, if findings are to be cached."""
     return getattr(subject, "kept", None) if head else None
 
 
@@ -81,7 +81,7 @@ class Executor(msgspec.Struct):
     """Runs of rules whose work has parts, by pack."""
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:
-        """The pack's subjects, not counted yet; None if it finds nothing of its kind, or fails.
+        """Return the pack's subjects, not counted yet; None if it finds nothing of its kind, or fails.
 
         Raises:
             OpschemaError: the pack refuses its configuration.
@@ -95,7 +95,7 @@ class Executor(msgspec.Struct):
 
     @contextlib.contextmanager
     def _watched(self, pack: Pack, project: Project, loaded: Loaded | None = None) -> Iterator[None]:
-        """Note which rules of the pack lack what turns out to be missing while it is loaded or run."""
+        """Record which rules of the pack need parts that turn out to be missing while it is loaded or run."""
         before = len(project.missing)
         yield
         missing = project.missing[before:] + (loaded.missing if loaded is not None else [])
@@ -105,12 +105,12 @@ class Executor(msgspec.Struct):
         return [rule for rule in pack.rules if rule.code in self.settings.enabled]
 
     def run_early(self, pack: Pack, loaded: Loaded, project: Project) -> Rest:
-        """Run what needs no implementation, while that is parsed; the rules left to run, for each subject."""
+        """Run the rules that need no implementation while that is parsed. Return the remaining rules for each subject."""
         with self._watched(pack, project, loaded):
             return self._run_cached(self._enabled(pack), loaded.subjects, project, loaded)
 
     def run_rest(self, pack: Pack, loaded: Loaded, project: Project, rest: Rest) -> None:
-        """Run the ``rest`` of the pack's rules, and all over the subjects that are made late; and count what is loaded."""
+        """Run the ``rest`` of the pack's rules, and all rules over the late subjects; then count the contents."""
         with self._watched(pack, project, loaded):
             self._run_made(pack, project, loaded, loaded.late, rest)
             with self._guarded(pack):
@@ -138,7 +138,7 @@ class Executor(msgspec.Struct):
         self.crashes.clear()
 
     def run_touched(self, pack: Pack, loaded: Loaded, project: Project, edits: Mapping[str, Span]) -> list[object]:
-        """Run the pack's rules over the subjects that edits touch; these subjects."""
+        """Run the pack's rules over the subjects that edits touch. Return these subjects."""
         subjects: list[object] = []
 
         def make() -> list[object]:
@@ -157,7 +157,7 @@ class Executor(msgspec.Struct):
         makers: Iterable[Callable[[], Iterable[object]]],
         rest: Rest,
     ) -> None:
-        """Run over subjects that are made now, after the ``rest`` of those before."""
+        """Run rules over subjects that are made now, after the ``rest`` of the earlier ones."""
         late: list[object] = []
         for make in makers:
             with self._guarded(pack):
@@ -168,7 +168,7 @@ class Executor(msgspec.Struct):
         self.put_off.setdefault(pack.name, []).extend(run for run in runs if run[0].parts is not None)
 
     def _run_put_off(self, pack: Pack, project: Project, loaded: Loaded) -> None:
-        """Run the rules whose work has parts: first the parts, which processes share, and then the rules."""
+        """Run the rules with divisible work: first the parts, which processes share, and then the rules."""
         runs = self.put_off.pop(pack.name, [])
         parts: dict[str, list[tuple[Rule, Part]]] = {}
         for rule, subject in runs:
@@ -203,7 +203,7 @@ class Executor(msgspec.Struct):
     def _divide(
         self, count: int, run: Callable[[int], list[Diagnostic]], project: Project, loaded: Loaded
     ) -> list[list[Diagnostic]]:
-        """The findings of each of ``count`` runs; other processes do a part of them if it takes long."""
+        """Return the findings of each of ``count`` runs; other processes do some of them if it takes long."""
         found, shares = divided(count, run, self.helpers, partial(self._share, run, project, loaded))
         for share in shares:
             for code, timing in share.timings.items():
@@ -237,7 +237,7 @@ class Executor(msgspec.Struct):
 
     @contextlib.contextmanager
     def _guarded(self, pack: Pack) -> Iterator[None]:
-        """Foreign code runs here: a plugin's pack must not hide what the others find."""
+        """Guard the execution of foreign code: a plugin's pack must not hide the findings of others."""
         try:
             yield
         except OpschemaError:
@@ -255,8 +255,8 @@ class Executor(msgspec.Struct):
     def _run_cached(
         self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project, loaded: Loaded
     ) -> Rest:
-        """Run over subjects what depends on their content alone, from the cache where that is as it was; the rules left to
-        run, for each subject.
+        """Run the rules that only depend on a subject's content, using the cache for unchanged subjects. Return the remaining
+        rules for each subject.
         """
         rules = {
             kind: [rule for rule in enabled if rule.subject is not None and issubclass(kind, rule.subject)]
@@ -319,7 +319,7 @@ class Executor(msgspec.Struct):
         return f"{self.stamp} {codes} {options}" if codes and self.stamp else ""
 
     def _look(self, rules: Sequence[Rule], subject: object, project: Project) -> tuple[_Look, bool]:
-        """Findings that depend on the subject's content alone, and whether no rule failed over it."""
+        """Return the findings that only depend on the subject's content, and whether no rule failed on it."""
         crashed, self.crashed = self.crashed, False
         findings: list[Diagnostic] = []
         for rule in rules:
@@ -356,7 +356,7 @@ class Executor(msgspec.Struct):
         return found
 
     def _run_rule(self, rule: Rule, subject: object, found: list[Diagnostic]) -> None:
-        """Add what a rule finds in a subject to what was found."""
+        """Add a rule's findings in a subject to the results."""
         timing = self._timing(rule)
         before, started = len(found), time.perf_counter()
         doubt = getattr(subject, "release_doubt", "") if rule.by_release else ""
@@ -385,7 +385,7 @@ class Executor(msgspec.Struct):
 
 
 def doubted(item: Diagnostic, doubt: str) -> Diagnostic:
-    """A finding that rests on tables of a release which may not apply: a warning at most, without a safe fix."""
+    """Return a finding that depends on tables of a release which may not apply: a warning at most, without a safe fix."""
     fix = msgspec.structs.replace(item.fix, safety="unsafe", why_unsafe=doubt) if item.fix is not None else None
     severity = Severity.WARNING if item.severity is Severity.ERROR else item.severity
     return msgspec.structs.replace(item, message=f"{item.message} ({doubt})", severity=severity, fix=fix)

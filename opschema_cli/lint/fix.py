@@ -1,4 +1,4 @@
-"""Applies fixes to an overlay, round by round, until none is left; the disk is not touched here."""
+"""Applies fixes to an overlay, round by round, until none is left; nothing is written to disk here."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, apply_edits
 
 MAX_ROUNDS = 10
-"""Rounds after which fixes that keep coming count as not converging."""
+"""Number of rounds after which recurring fixes count as not converging."""
 
 Reload = Callable[[dict[str, str]], Project]
 
 
 class Fixed(msgspec.Struct):
-    """The texts after fixing, by path, how many findings were fixed, and the files left alone since their fixes did not
+    """The texts after fixing, by path, the number of fixed findings, and the files left unchanged because their fixes did not
     settle or would have broken them.
     """
 
@@ -49,7 +49,7 @@ def fix_all(
 def _attempt(
     job: Job, project: Project, outcome: Outcome, reload: Reload, unsafe: bool, left_alone: set[str]
 ) -> tuple[Fixed, Project, Outcome, set[str]]:
-    """Round after round; the files whose fixes do not settle or break them come last, and end it."""
+    """Apply fixes round after round; the files whose fixes do not settle or break them are returned last."""
     fixed = Fixed()
     seen: dict[str, set[str]] = {}
     for _ in range(MAX_ROUNDS):
@@ -77,7 +77,7 @@ def _text(project: Project, path: str) -> str:
 def _round(
     project: Project, diagnostics: Iterable[Diagnostic], unsafe: bool, left_alone: set[str]
 ) -> tuple[dict[str, str], int]:
-    """New texts of the files that this round changes. Of fixes that overlap, the first is taken."""
+    """Return new texts of the files that this round changes. If fixes overlap, the first one is applied."""
     edits: dict[str, list[Edit]] = {}
     count = 0
     for diagnostic in diagnostics:

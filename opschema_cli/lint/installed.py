@@ -68,7 +68,7 @@ def _state_of_path() -> str:
 
 
 def _lists(folder: str) -> list[str]:
-    """Files with entry points of the distributions in a folder."""
+    """Return the files with entry points of the distributions in a folder."""
     try:
         names = os.listdir(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""A pack that is imported only where it finds something, and the catalogue of its rules."""
+"""A pack that is only imported if it finds something, and the catalogue of its rules."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
 
 CATALOGUE = "rules.json"
-"""The file beside a pack's module that lists its rules, so that they are known without importing them."""
+"""The file beside a pack's module that lists its rules, so that they are known without importing it."""
 
 MIGRATIONS = "migrations.json"
-"""The file beside it that lists the pack's migrations, for the completion of their names in a shell."""
+"""The file beside it that lists the pack's migrations, for completing their names in a shell."""
 
 
 class _Listed(msgspec.Struct, array_like=True):
@@ -50,7 +50,7 @@ class LazyPack(msgspec.Struct, frozen=True, dict=True):
     releases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what the author wrote.
+        """Check the author's definition.
 
         Raises:
             AuthorError: a field is not what it should be.
@@ -65,7 +65,7 @@ class LazyPack(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """Its rules as the catalogue lists them, without their functions; those of the pack where it cannot be read."""
+        """Its rules as listed in the catalogue, without their functions; those of the pack if the catalogue cannot be read."""
         try:
             listed = msgspec.json.decode(self.catalogue.read_bytes(), type=list[_Listed])
         except (OSError, msgspec.DecodeError):

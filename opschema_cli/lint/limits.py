@@ -1,4 +1,4 @@
-"""Limits of findings that are kept and reported, so that a huge file neither fills memory nor hides the rest of a report."""
+"""Limits of findings to keep and report, so that a huge file neither fills memory nor hides the rest of a report."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Related, Severi
 from opschema_cli.phrases import clipped, count
 
 MAX_TEXT = 2_000
-"""Characters of one message; longer ones are clipped."""
+"""Maximum number of characters of a message; longer ones are truncated."""
 
 MAX_FIX = 20_000
-"""Characters that one fix writes; a finding whose fix writes more has none."""
+"""Maximum number of characters that a fix writes; a finding with a longer fix has none."""
 
 MAX_NAME = 500
-"""Characters of an op's name in a finding."""
+"""Maximum number of characters of an op's name in a finding."""
 
 MAX_OF_SUBJECT = 10_000
-"""Findings of one rule over one subject, after which the rule is stopped there."""
+"""Number of findings of one rule on one subject after which the rule is stopped there."""
 
 MAX_SHOWN = 1_000
-"""Findings of one rule in one file that a report shows."""
+"""Maximum number of findings of one rule in one file to show in a report."""
 
 
 def within_limits(item: Diagnostic) -> Diagnostic:
-    """A finding whose texts have at most so many characters as are reported."""
+    """Return a finding with its texts truncated to the limits."""
     if item.fix is not None and sum(len(edit.edit.replacement) for edit in item.fix.edits) > MAX_FIX:
         item = msgspec.structs.replace(item, fix=None)
     texts = [item.message, *(other.message for other in item.related), *((item.fix.title,) if item.fix else ())]
@@ -47,14 +47,14 @@ def _clipped_fix(fix: Fix) -> Fix:
 
 
 def stopped(code: str, name: str, last: Place) -> Diagnostic:
-    """The finding that a rule was stopped after it had found too much in one subject."""
+    """Return the finding that a rule was stopped after it had found too much in one subject."""
     message = f"{code} ({name}) has found {MAX_OF_SUBJECT:,} problems here and was stopped; fix these, and run again for the rest"
     return Diagnostic(message, last, code=STOPPED.code)
 
 
 def shown_findings(found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], int]:
-    """The findings that a report shows, in their order, and how many it does not. Of those of one rule in one file that are too
-    many, the worst and first are shown, and one finding in place of the others says how many there are.
+    """Return the findings that a report shows, in order, and the number of hidden ones. If there are too many of one rule in one
+    file, the worst and first ones are shown, and one finding with the number of the others.
     """
     groups: dict[tuple[str, str], list[Diagnostic]] = {}
     everything = list(found)
@@ -67,7 +67,7 @@ def shown_findings(found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], int]:
 
 
 def _beyond(group: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
-    """The findings that are not shown."""
+    """Return the hidden findings."""
     if len(group) <= MAX_SHOWN:
         return ()
     return sorted(group, key=lambda item: -item.severity.rank)[MAX_SHOWN:]

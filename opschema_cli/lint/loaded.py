@@ -11,8 +11,8 @@ from opschema_cli.source.text import Span
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The stretch of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``, and what
-    is found elsewhere of the op ``name``, as findings' ``ops`` call it.
+    """The span of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``, and findings
+    elsewhere on the op ``name``, as in findings' ``ops``.
     """
 
     path: str
@@ -46,11 +46,11 @@ class Loaded(msgspec.Struct):
     counting: Callable[[Loaded], None] | None = None
 
     def count(self) -> None:
-        """Fill in what is counted late."""
+        """Compute the late counts."""
         counting, self.counting = self.counting, None
         if counting is not None:
             counting(self)
 
     def everything(self) -> list[object]:
-        """All subjects but joint ones, late ones included."""
+        """Return all subjects except joint ones, including late ones."""
         return [*self.subjects, *(subject for make in self.late for subject in make())]

@@ -1,4 +1,4 @@
-"""Installed packs, imported; one that cannot be used is left out, with the reason, and stops nobody else's."""
+"""Imports installed packs; an unusable one is left out, with the reason, and does not affect the others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BrokenPack(msgspec.Struct, frozen=True):
 
     @property
     def not_checked(self) -> NotChecked:
-        """The same for the report of a run."""
+        """Return this problem for the report of a run."""
         level = Severity.ERROR if self.needed else Severity.WARNING
         return NotChecked(self.message, self.hint, module=self.module, severity=level)
 
@@ -76,7 +76,7 @@ def guarded(point: InstalledPack, load: Callable[[], T], *, needed: bool) -> T |
 
 
 def imported(pack: LazyPack) -> Pack:
-    """The pack that a lazy one stands for.
+    """Return the pack that a lazy one refers to.
 
     Raises:
         AuthorError: its module holds no pack.

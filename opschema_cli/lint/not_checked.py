@@ -27,7 +27,7 @@ def not_checked(missing: Iterable[Missing], rules: Iterable[tuple[str, Sequence[
 
 
 def joined(items: Iterable[NotChecked]) -> list[NotChecked]:
-    """The same, each reason once, with the rules and files of all that have it."""
+    """Merge items with the same reason, with the rules and files of all of them."""
     groups: dict[tuple[str, str, str], list[NotChecked]] = {}
     for item in items:
         groups.setdefault((item.reason, item.hint, item.module), []).append(item)
@@ -42,5 +42,5 @@ def joined(items: Iterable[NotChecked]) -> list[NotChecked]:
 
 
 def still_missing(item: NotChecked) -> bool:
-    """Whether the module whose absence is the reason is still not installed; true where the reason is another one."""
+    """Whether the module that is missing is still not installed; true if the reason is another one."""
     return not item.module or find_spec(item.module) is None

@@ -34,7 +34,7 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """One thing that a pack found out about a workspace: its name, what it is, and where that shows or what it means."""
+    """A fact that a pack found about a workspace: its name, its value, and where it comes from or what it means."""
 
     name: str
     value: str
@@ -62,12 +62,12 @@ class StubRequest(msgspec.Struct, frozen=True):
 
 
 class StubsRefused(OpschemaError):  # noqa: N818 - the generator's answer
-    """The generator does not take the source."""
+    """The generator rejects the source."""
 
 
 class Stubs(msgspec.Struct, frozen=True):
-    """The output of a generator for a source: texts by path, all lines ended by line feeds, and None for a file of an earlier
-    run that is not made any more. ``generator`` names it with its version.
+    """The output of a generator for a source: texts by path with line feeds only, and None for a file of an earlier run that is
+    no longer made. ``generator`` is its name and version.
     """
 
     files: Mapping[str, str | None]
@@ -116,17 +116,17 @@ def _no_uses(project: Project, options: Any) -> Iterable[TorchUse]:
 
 
 def nothing_read(project: Project, options: Any) -> Iterable[str]:
-    """The files of a pack that does not name them: unknown."""
+    """Return no files, for a pack that does not name those it reads."""
     return ()
 
 
 def nothing_touched(loaded: Loaded, edits: Mapping[str, Span]) -> Iterable[object]:
-    """The subjects that edits touch, of a pack that does not name them."""
+    """Return no subjects, for a pack that does not name those that edits touch."""
     return ()
 
 
 def claims_all(project: Project, options: Any, path: str) -> bool:
-    """Claim every file: of a pack that does not say which are its own."""
+    """Claim every file, for a pack that does not say which are its own."""
     return True
 
 
@@ -197,7 +197,7 @@ class Pack(msgspec.Struct, frozen=True):
     schemas: tuple[FileSchema, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what the author wrote.
+        """Check the author's definition.
 
         Raises:
             AuthorError: a field is not what it should be.

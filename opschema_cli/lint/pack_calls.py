@@ -1,4 +1,4 @@
-"""Calls of a pack's functions, with checks of what they return."""
+"""Calls a pack's functions and checks their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def finds(pack: AnyPack, project: Project, options: object) -> bool:
 
 
 def loaded_by(pack: Pack, project: Project, options: object, *, counted: bool = True) -> Loaded:
-    """The subjects of a pack, with all that :attr:`Loaded.counting` fills in if they are to be ``counted`` now.
+    """Return the subjects of a pack, with everything that :attr:`Loaded.counting` computes if they are to be ``counted`` now.
 
     Raises:
         AuthorError: ``load`` returns something else.
@@ -44,7 +44,9 @@ def loaded_by(pack: Pack, project: Project, options: object, *, counted: bool = 
 def read_on(
     pack: Pack, project: Project, options: object, reads: Callable[[Project, Any], Iterable[str]] = nothing_read
 ) -> None:
-    """Have parsed, step by step and while there is other work, what a pack will ask for beside what it ``reads`` in any case."""
+    """Have files parsed, step by step and alongside other work, that a pack will request in addition to those it always
+    ``reads``.
+    """
     if pack.speed.reads_on is not nothing_read:
         known = _named(reads, project, options)
         project.when_parsed(known, lambda: _read_further(pack, project, options, known))
@@ -58,7 +60,7 @@ def _read_further(pack: Pack, project: Project, options: object, known: frozense
 
 
 def _named(reads: Callable[[Project, Any], Iterable[str]], project: Project, options: object) -> frozenset[str]:
-    """The files that a function of a pack names; none if it fails."""
-    with suppress(Exception):  # foreign code; it fails again where that is told
+    """Return the files that a function of a pack names; empty if it fails."""
+    with suppress(Exception):  # foreign code; the failure is reported when it is called again
         return frozenset(path for path in reads(project, options) if isinstance(path, str))
     return frozenset()

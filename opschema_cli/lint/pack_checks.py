@@ -1,4 +1,4 @@
-"""Checks of what an author wrote in a ``Pack``, as it is made."""
+"""Checks an author's ``Pack`` definition when it is created."""
 
 from __future__ import annotations
 

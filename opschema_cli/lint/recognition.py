@@ -1,4 +1,4 @@
-"""Choice of the unreadable files to report: those that a pack recognises as its own, and modules that these import.
+"""Selects the unreadable files to report: those that a pack recognizes as its own, and modules that these import.
 
 Packs search entire trees for words, so they come across files that have nothing to do with operators.
 """
@@ -16,7 +16,7 @@ from opschema_cli.source.python import Import, PythonFile
 
 
 class Recognition:
-    """The files of a project that some packs recognise. ``meant`` are those that each pack claimed as it read them."""
+    """The files of a project that some packs recognize. ``meant`` are those that each pack claimed when it read them."""
 
     def __init__(
         self,
@@ -32,11 +32,11 @@ class Recognition:
         self._known: dict[str, bool] = {}
 
     def reported(self, path: str) -> bool:
-        """Whether it is reported that a file cannot be read or parsed."""
+        """Whether to report that a file cannot be read or parsed."""
         return self.recognised(path) or (is_python(path) and self._is_imported(path))
 
     def recognised(self, path: str) -> bool:
-        """Whether a pack knows a file for its own: by name, place, configuration, or what is written in it."""
+        """Whether a pack recognizes a file as its own: by name, place, configuration, or content."""
         if path not in self._known:
             self._known[path] = any(self._claims(pack, path) for pack in self._packs)
         return self._known[path]

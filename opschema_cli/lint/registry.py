@@ -1,4 +1,4 @@
-"""Finds the packs (entry points, and plugins that config names) and answers for rule codes and names."""
+"""Finds the packs (entry points and configured plugins), and resolves rule codes and names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DIGITS = str.maketrans("oOlIsSB", "0011558")
 """Letters that look like digits."""
 
 PART = 40
-"""Files that are given to the processes that parse while a pack looks for more."""
+"""Number of files to pass to the parser processes while a pack looks for more."""
 
 
 class Registry(msgspec.Struct, frozen=True, dict=True):
@@ -52,16 +52,16 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
-        """The packs that are used, imported; without those that are broken."""
+        """The imported packs in use, without broken ones."""
         return tuple(item for item in self._imported if isinstance(item, Pack))
 
     @property
     def broken(self) -> list[BrokenPack]:
-        """The packs that are installed and cannot be used, as far as they were imported."""
+        """Return the installed packs that cannot be used, as far as they were imported."""
         return [*self.unloaded, *(item for item in self._imported if isinstance(item, BrokenPack))]
 
     def check_needed(self) -> None:
-        """Refuse to go on without a pack that is needed.
+        """Fail if a required pack cannot be used.
 
         Raises:
             OpschemaError: a pack that the configuration names, or that finds something, cannot be used.
@@ -87,13 +87,13 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return [pack for pack in self.all_packs if pack.name not in used]
 
     def narrowed(self, used: Iterable[str]) -> Registry:
-        """The same, with these packs alone in use."""
+        """Return the same registry with only these packs in use."""
         return msgspec.structs.replace(self, used=frozenset(used))
 
     def found_in(
         self, project: Project, options: Mapping[str, object], *, prefetch: bool = False, but: Container[str] = ()
     ) -> Registry:
-        """The same, with those packs alone in use that find something in a project, ``but`` some that are not asked.
+        """Return the same registry with only those packs in use that find something in a project, ``but`` some that are not asked.
 
         With ``prefetch`` the Python files that these ask for in any case are parsed from now on, while packs are imported.
         """
@@ -109,7 +109,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return self.narrowed(found)
 
     def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
-        """Have the Python files parsed that the packs in use ask for in any case."""
+        """Have the Python files parsed that the packs in use always request."""
         for pack in self.all_packs:
             if self.used is None or pack.name in self.used:
                 _prefetch(pack, project, options[pack.name])
@@ -180,7 +180,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return {word: item.code for item in self.rules.values() for word in (item.code, item.name)}
 
     def expand(self, selectors: Iterable[str], where: str = "") -> frozenset[str]:
-        """The codes that ``selectors`` stand for; ``where`` names the option that has them, for messages.
+        """Return the codes that ``selectors`` stand for; ``where`` names the option that contains them, for messages.
 
         Raises:
             WordError: one of them names no rule; with a suggestion.
@@ -195,7 +195,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return frozenset(codes)
 
     def configured(self, selectors: Iterable[str], where: str) -> frozenset[str]:
-        """The codes that ``selectors`` of the configuration stand for; one that names no rule may be that of a plugin.
+        """Return the codes that ``selectors`` in the configuration stand for; one that matches no rule may belong to a plugin.
 
         Raises:
             WordError: one of them names no rule, and no plugin was left out; with a suggestion.
@@ -203,15 +203,15 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         return self.expand((item for item in selectors if not self.partial or self.find(item)), where)
 
     def hint(self, selector: str) -> str:
-        """A suggestion for a wrong code or name, ready to append to a message."""
+        """Return a suggestion for a wrong code or name, to append to a message."""
         letters = selector[:3].upper()
         is_known = (selector.upper() == letters or _CODE.match(selector)) and self.find(letters)
         near = self.near(selector) if selector.upper() != letters or not is_known else None
         return did_you_mean(near) or f"; `opschema rules{f' {letters}' if is_known else ''}` lists them"
 
     def near(self, selector: str) -> str | None:
-        """The code or name that is close to a wrong one; None if none is. Of a code at most one character may differ, and what does
-        not begin like one is compared with names.
+        """Return the code or name closest to a wrong one; None if none is close. A code may differ by one character; text that
+        does not begin like a code is compared with names.
         """
         if not _CODE.match(selector):
             return nearest(selector, [item.name for item in self.rules.values()], 0.5)
@@ -256,12 +256,12 @@ def load_registry(
 
 
 def unknown_pack(name: str, known: Collection[str]) -> str:
-    """The message about a pack that is none of the ``known`` ones, with a suggestion."""
+    """Return the message on an unknown pack, with a suggestion from ``known``."""
     return f"no pack is called `{name}`" + (did_you_mean(nearest(name, known)) or f"; known packs: {', '.join(known)}")
 
 
 def code_of_packs(cache: Cache | None = None) -> set[Path]:
-    """Paths of the code of the installed packs, found without importing it: top packages as folders, modules as files."""
+    """Return the paths of the installed packs' code, found without importing it: top packages as folders, modules as files."""
     found: set[Path] = set()
     for name in {point.top for point in installed_packs(cache or Cache(None))}:
         spec = importlib.util.find_spec(name)
@@ -273,7 +273,7 @@ def code_of_packs(cache: Cache | None = None) -> set[Path]:
 
 
 def _finds(pack: AnyPack, project: Project, options: object) -> bool:
-    """Whether a pack finds something of its kind; one that fails does, so that the run tells of it."""
+    """Whether a pack finds something of its kind; a failing one does, so that the run reports it."""
     try:
         return finds(pack, project, options)
     except OpschemaError:
@@ -283,7 +283,7 @@ def _finds(pack: AnyPack, project: Project, options: object) -> bool:
 
 
 def _prefetch(pack: AnyPack, project: Project, options: object) -> None:
-    with suppress(Exception):  # foreign code; it fails again where that is told
+    with suppress(Exception):  # foreign code; the failure is reported when it is called again
         paths = iter(pack.speed.reads(project, options))
         while part := list(islice(paths, PART)):  # while others are still looked for
             project.load_python(part, ahead=True, first=pack.speed.reads_first, along=pack.speed.along)
@@ -307,7 +307,7 @@ def _plugin(plugin: Plugin) -> AnyPack:
 
 
 def _check_names(packs: Sequence[AnyPack], plugins: Sequence[AnyPack]) -> None:
-    """Check that no two packs have one name.
+    """Check that all packs have different names.
 
     Raises:
         OpschemaError: the pack of a plugin has that of another.

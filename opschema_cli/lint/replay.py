@@ -26,7 +26,7 @@ _KIND = "run"
 
 
 class StaleRun(msgspec.Struct):
-    """The last run if some files have ``changed`` since, with the ``packs`` that found something then."""
+    """The last run, if some files have ``changed`` since, with the ``packs`` that found something then."""
 
     changed: list[str]
     packs: list[str]
@@ -55,8 +55,8 @@ class _Stored(msgspec.Struct, array_like=True):
 
 
 def code_stamp(code: Iterable[Path], plugins: Iterable[str] = ()) -> str:
-    """Digest of the code that decides findings: versions, the Python installation that runs it, the files below
-    ``code`` by size and time, and the digests of ``plugins``.
+    """Return a digest of the code that decides findings: versions, the running Python installation, the files below ``code`` by
+    size and time, and the digests of ``plugins``.
     """
     digest = hashlib.blake2b(f"{__version__} {sys.version} {sys.prefix} ".encode(), digest_size=16)
     for plugin in plugins:
@@ -72,7 +72,7 @@ def code_stamp(code: Iterable[Path], plugins: Iterable[str] = ()) -> str:
 
 
 def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:
-    """The files of code below a folder: what :meth:`Path.rglob` finds, in a fifth of its time."""
+    """Yield the files of code below a folder, like :meth:`Path.rglob` but in a fifth of its time."""
     with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read, or is gone
         for entry in entries:
             if entry.name.endswith((".py", ".json", ".json.z")):
@@ -90,8 +90,8 @@ def run_key(workspace: Workspace, settings: bytes, stamp: str) -> str:
 
 
 def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | StaleRun | None:
-    """The stored outcome under ``key`` if every file that the run read still has its bytes; else what has changed since. None
-    if there is none, or more has changed than files.
+    """Return the stored outcome under ``key`` if every file that the run read is unchanged; otherwise the changes. None if there
+    is none, or more than files has changed.
     """
     stored = decoded(cache.get(_KIND, [key]).get(key), _Stored)
     changed = workspace.ask_again(stored.asked) if stored is not None else None

@@ -26,12 +26,12 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 Check = Callable[..., Iterable[Diagnostic]]
 Stage = Literal["preview", "stable", "deprecated"]
-"""How settled a rule is; a preview rule runs only where previews are asked for."""
+"""The maturity of a rule; a preview rule only runs if previews are enabled."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of what takes long for a rule. Parts with one ``key`` are done one after the other, in one process: they share what
-    they compute besides.
+    """A part of a rule's slow work. Parts with the same ``key`` are done one after the other in one process: they share other
+    intermediate results.
     """
 
     key: str
@@ -76,7 +76,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         return "" if self.check is None else self.check.__module__
 
     def __call__(self, subject: object, options: object | None = None) -> Iterable[Diagnostic]:
-        """Findings of the rule in one subject."""
+        """Run the rule on one subject."""
         if self.check is None:
             return ()
         return self.check(subject) if self.options is None else self.check(subject, options)
@@ -166,7 +166,7 @@ def _record(check: Check, code: str, name: str, severity: Severity) -> Rule:
 
 
 def _types(check: Check, code: str) -> list[type[Any]]:
-    """The types of a rule's parameters: its subject, and its options if it has some."""
+    """Return the types of a rule's parameters: its subject, and its options if it has any."""
     params = params_of(check)
     if not 1 <= len(params) <= 2:
         refuse(f"rule {code}: it takes a subject and, if it has options, these; not {len(params)} parameters", check)
@@ -186,7 +186,7 @@ def _types(check: Check, code: str) -> list[type[Any]]:
 
 
 def _named_type(check: Check, param: str) -> Any:
-    """The type that a parameter's annotation names in the function's module: what typing would tell, in less time."""
+    """Resolve the name in a parameter's annotation in the function's module, like typing but faster."""
     written = check.__annotations__.get(param)
     return check.__globals__.get(written) if isinstance(written, str) else written
 

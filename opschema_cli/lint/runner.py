@@ -1,4 +1,4 @@
-"""Runs the rules over the subjects of every detected pack, and joins what they find."""
+"""Runs the rules over the subjects of every detected pack, and merges their findings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from opschema_cli.source.text import Span
 from opschema_cli.workspace import Workspace
 
 MAX_RELATED = 8
-"""Most other sides that one joined diagnostic shows."""
+"""Maximum number of other sides that a merged diagnostic shows."""
 
 
 def _is_marked(data: bytes) -> bool:
@@ -41,7 +41,7 @@ def _is_marked(data: bytes) -> bool:
 
 
 _IS_MARKED: Reading[bytes, bool] = Reading("suppressions", _is_marked, bool)
-"""Whether a file may hold suppressions."""
+"""Whether a file may contain suppressions."""
 
 
 class Outcome(msgspec.Struct):
@@ -83,7 +83,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class PackFindings(msgspec.Struct):
-    """Findings of packs, not yet joined, and counts of what they covered; ``declaring`` are their schema files."""
+    """Findings of packs, not merged yet, and counts of what they covered; ``declaring`` are their schema files."""
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
@@ -99,7 +99,7 @@ class PackFindings(msgspec.Struct):
     declaring: list[str] = msgspec.field(default_factory=list)
 
     def joined(self, other: PackFindings) -> PackFindings:
-        """Both."""
+        """Return both merged."""
         return PackFindings(
             sorted(self.packs + other.packs),
             self.ops + other.ops,
@@ -120,14 +120,14 @@ class Others(Protocol):
     """Packs that run in another process."""
 
     def shared(self) -> Mapping[str, bytes]:
-        """Data that they share, by pack; waits until they are loaded."""
+        """Return the data that they share, by pack; waits until they are loaded."""
 
     def join(self) -> PackFindings:
-        """Their findings; waits for them."""
+        """Return their findings; waits for them."""
 
 
 def scan_ahead(registry: Registry, project: Project) -> None:
-    """Scan the files whose bytes are in memory for what is asked of them at the end of a run, so that they are not read again."""
+    """Scan the files in memory for the words needed at the end of a run, so that they are not read again."""
     held = sorted(project.workspace.held)
     dict(project.scan(_IS_MARKED, held))
     for sighting in (item for pack in registry.all_packs for item in pack.unread if not item.only_alone):
@@ -212,8 +212,8 @@ def _divided(divide: Callable[[Sequence[str]], Others], packs: Sequence[str], el
 def _forget_unrecognised(
     job: Job, project: Project, meant: Mapping[str, Set[str]], kept: Set[tuple[str, str]] = frozenset()
 ) -> None:
-    """Drop what is wrong with files that no pack recognises, or none whose rules are selected, unless its code is selected.
-    ``meant`` are the files that each pack claimed, ``kept`` are problems that stay.
+    """Drop problems of files that no pack recognizes, or no pack with selected rules, unless the problem's code is selected.
+    ``meant`` are the files that each pack claimed, ``kept`` are problems to keep.
     """
     enabled, options = job.settings.enabled, job.settings.pack_options
     chosen = [pack for pack in job.registry.all_packs if any(rule.code in enabled for rule in pack.rules)]
@@ -252,9 +252,9 @@ def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcom
 
 
 def _silence(workspace: Workspace) -> Iterator[Diagnostic]:
-    """A finding if git was given up."""
+    """Yield a finding if git did not answer."""
     if workspace.unlisted:
-        message = "git does not answer, for it waits for a file that is none; the files were listed without it"
+        message = "git does not answer because it waits for a file that is not a regular one; the files were listed without git"
         yield Diagnostic(message, Place(workspace.unlisted, Span(0, 0)), code=GIT_SILENT.code)
 
 
@@ -267,7 +267,7 @@ def _complete(job: Job, item: Diagnostic) -> Diagnostic:
 
 
 def _join(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """One diagnostic for each code, place and message: the ops and other sides of all of them together."""
+    """Merge diagnostics with the same code, place and message; the result has the ops and other sides of all of them."""
     groups: dict[tuple[str, Place, str], list[Diagnostic]] = {}
     for item in found:
         groups.setdefault((item.code, item.place, item.message), []).append(item)
@@ -326,7 +326,7 @@ _FILE_PROBLEMS = frozenset(rule.code for rule in UNCHECKED if rule not in (CRASH
 
 
 def _judged(job: Job, findings: PackFindings, kept: Iterable[Diagnostic]) -> frozenset[str]:
-    """The rules that ran and saw all. A file that cannot be read or parsed may matter to any of them."""
+    """Return the rules that ran and saw everything. A file that cannot be read or parsed may matter to any of them."""
     if any(item.code in _FILE_PROBLEMS for item in kept):
         return frozenset()
     return job.settings.enabled - findings.failed - {code for item in findings.not_checked for code in item.rules}
@@ -337,7 +337,7 @@ def _wanted(job: Job, item: Diagnostic) -> bool:
 
 
 def _touches(item: Diagnostic, paths: frozenset[str]) -> bool:
-    """Whether a finding belongs to the report on ``paths``; what failed belongs to every report."""
+    """Whether a finding belongs to the report on ``paths``; failures belong to every report."""
     return (
         item.code in (CRASHED.code, GIT_SILENT.code)
         or item.place.path in paths
@@ -346,7 +346,7 @@ def _touches(item: Diagnostic, paths: frozenset[str]) -> bool:
 
 
 def _concerning(names: frozenset[str], entries: Iterable[Entry], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """The findings on operators of these names; what failed belongs to every report.
+    """Yield the findings on operators with these names; failures belong to every report.
 
     Raises:
         OpschemaError: there is no operator of a name.

@@ -17,7 +17,7 @@ from opschema_cli.lint.registry import Registry
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The selected rules and the severities of findings. ``enabled`` are the ``selected`` rules and those about unchecked files."""
+    """The selected rules and the severities of findings. ``enabled`` are the ``selected`` rules and those on unchecked files."""
 
     enabled: frozenset[str]
     severity: Mapping[str, Severity]
@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True):
     overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
     selected: frozenset[str] = frozenset()
     dropped: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
-    """The codes that per-file ignores drop, for each path that was asked for."""
+    """The codes that per-file ignores drop, for each requested path."""
 
     def ignored_in(self, path: str, code: str) -> bool:
         """Whether per-file ignores drop this rule's findings in this file."""

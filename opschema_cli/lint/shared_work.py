@@ -21,13 +21,13 @@ from opschema_cli.lint.diagnostic import Diagnostic, Missing, NotUnderstood
 from opschema_cli.lint.timing import Timing
 
 PATIENCE = 0.1
-"""Seconds of processor time after which helpers pay for their start."""
+"""Seconds of processor time after which helpers are worth starting."""
 
 READ_EVERY = 0.002
-"""Seconds between two readings of the processor time, which takes longer than most runs."""
+"""Seconds between two readings of the processor time, since a reading takes longer than most runs."""
 
 GLANCE, LONG = 0.02, 1.0
-"""The seconds after which it is guessed how many all runs will take, and from how many on helpers start at once."""
+"""Seconds after which the total time is estimated, and the estimate above which helpers start immediately."""
 
 RANGES_FOR_EACH = 12
 """Ranges of runs for each process: with many, all end at about the same time; with few, neighbours stay together, which share
@@ -38,9 +38,8 @@ _RANGE = struct.Struct("=II")
 
 
 class Share(msgspec.Struct, array_like=True):
-    """The results of a helper: the findings by the number of the run, the timings of the rules, and what the runs added to the
-    project and to what the pack has loaded. ``readings`` are new values of the project's shelves, ``spent`` is the work that went
-    into suggestions.
+    """The results of a helper: the findings by run number, the timings of the rules, and what the runs added to the project and
+    to the pack's data. ``readings`` are new values of the project's shelves, ``spent`` is the work done for suggestions.
     """
 
     found: dict[int, list[Diagnostic]] = msgspec.field(default_factory=dict)
@@ -53,11 +52,11 @@ class Share(msgspec.Struct, array_like=True):
 
 
 class LostForkError(Exception):
-    """A forked process died, or read a file that has changed since: what it did must be done again."""
+    """A forked process died, or read a file that has changed since: its work must be repeated."""
 
 
 class SharedFlag:
-    """A flag that a process and those that it forks share."""
+    """A flag shared by a process and its forks."""
 
     def __init__(self) -> None:
         # Not at the top: not every system on which rules run has it, and those do not fork.
@@ -70,7 +69,7 @@ class SharedFlag:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Raise it for a while."""
+        """Raise it temporarily."""
         self._memory[0] = 1
         try:
             yield
@@ -83,10 +82,10 @@ class Helpers(Protocol):
 
     @property
     def count(self) -> int:
-        """How many there are processors for now."""
+        """Return the number of helpers that there are processors for now."""
 
     def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
-        """Have a helper do some work; the result waits for what it has done, and may raise :class:`LostForkError`.
+        """Have a helper do some work; calling the result waits for its output, and may raise :class:`LostForkError`.
 
         Raises:
             OSError: no process can be started.
@@ -94,13 +93,13 @@ class Helpers(Protocol):
 
 
 Run: TypeAlias = "Callable[[int], list[Diagnostic]]"
-"""The findings of the run of a number."""
+"""The findings of the run with a number."""
 
 
 def divided(
     count: int, run: Run, helpers: Helpers | None, in_helper: Callable[[Ranges], Share]
 ) -> tuple[list[list[Diagnostic]], list[Share]]:
-    """The findings of each of ``count`` runs, and what each helper did; ``in_helper`` is a helper's work."""
+    """Return the findings of each of ``count`` runs, and the results of each helper; ``in_helper`` is a helper's work."""
     if helpers is None:
         return [run(number) for number in range(count)], []
     found: dict[int, list[Diagnostic]] = {}
@@ -122,7 +121,7 @@ def divided(
 
 
 def _is_long(spent: float, done: int, count: int) -> bool:
-    """Whether the runs that are left are worth a helper, by the seconds that some of them took."""
+    """Whether the remaining runs are worth a helper, given the seconds that some of them took."""
     return spent > PATIENCE or (spent > GLANCE and spent / done * count > LONG)
 
 
@@ -133,7 +132,7 @@ def _shared(
     in_helper: Callable[[Ranges], Share],
     found: dict[int, list[Diagnostic]],
 ) -> list[Share]:
-    """What helpers did of the runs that are left; the findings of the other runs are added to ``found``."""
+    """Return the helpers' results for the remaining runs; the findings of the other runs are added to ``found``."""
     try:
         ranges = Ranges(left, helpers.count + 1)
     except OSError:  # too many files are open
@@ -154,7 +153,7 @@ def _forked(helpers: Helpers, most: int, work: Callable[[], Share]) -> Iterator[
 
 
 class Ranges:
-    """Ranges of numbers in a pipe, from which each process takes one after the other."""
+    """Ranges of numbers in a pipe; each process takes one after the other."""
 
     def __init__(self, numbers: Sequence[int], processes: int) -> None:
         size = max(1, len(numbers) // (RANGES_FOR_EACH * processes))
@@ -167,7 +166,7 @@ class Ranges:
             stream.writelines(_RANGE.pack(at, min(at + size, end)) for at in range(first, end, size))
 
     def taken(self, run: Run) -> dict[int, list[Diagnostic]]:
-        """The findings of the runs that this process takes. A helper stops once the process that forked it is gone."""
+        """Return the findings of the runs that this process takes. A helper stops if its parent process has ended."""
         found: dict[int, list[Diagnostic]] = {}
         while self._owner in (os.getpid(), os.getppid()) and (taken := os.read(self._pipe, _RANGE.size)):
             found.update((number, run(number)) for number in range(*_RANGE.unpack(taken)))

@@ -77,7 +77,7 @@ def apply_suppressions(
 
 
 class _Cover:
-    """The suppressions of one file by what they cover; a file may hold very many."""
+    """The suppressions of one file, indexed by the text that they cover; a file may have very many."""
 
     def __init__(self, items: Iterable[Suppression]) -> None:
         found: dict[Span, dict[str, Suppression]] = {}
@@ -91,7 +91,7 @@ class _Cover:
         self.reach = [*accumulate((span.end for span in self.spans), max)]
 
     def find(self, offset: int, code: str) -> Suppression | None:
-        """The narrowest that covers ``offset``."""
+        """Return the narrowest one that covers ``offset``."""
         number = bisect.bisect(self.spans, (offset, sys.maxsize))
         while number and self.reach[number - 1] >= offset:
             number -= 1
@@ -103,7 +103,7 @@ class _Cover:
 def find_suppressions(
     sources: Iterable[Source], registry: Registry, entries: Sequence[Entry], root_of: Callable[[str], Node | None]
 ) -> list[Suppression]:
-    """All directives of these files. ``root_of`` gives a YAML file's tree, to tell comments from text."""
+    """Return all directives of these files. ``root_of`` returns a YAML file's tree, to distinguish comments from text."""
     by_path: dict[str, list[Entry]] = {}
     for entry in entries:
         by_path.setdefault(entry.path, []).append(entry)
@@ -159,7 +159,7 @@ def _key_start(entry: Entry) -> int:
 def suppression_findings(
     suppressions: Sequence[Suppression], registry: Registry, ran: frozenset[str], sources: Mapping[str, Source]
 ) -> Iterator[Diagnostic]:
-    """Unknown codes in suppressions, and codes that hid nothing although their rules ran."""
+    """Yield findings on unknown codes in suppressions, and on codes that hid nothing although their rules ran."""
     for item in suppressions:
         place = Place(item.path, item.span)
         if not item.words:

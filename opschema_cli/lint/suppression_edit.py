@@ -19,8 +19,8 @@ def suppressing_edit(
     root_of: Callable[[str], Node | None],
     parse: Callable[[str], Node | None],
 ) -> Edit | None:
-    """The edit by which a finding at an offset is suppressed: in the brackets of a directive on its line, at the end of the line,
-    or on a line above. None where none of these is read as a directive, as within a string of several lines.
+    """Return the edit that suppresses a finding at an offset: in the brackets of a directive on its line, at the end of the line,
+    or on a line above. None if none of these would be read as a directive, for example inside a multi-line string.
 
     ``root_of`` gives the tree of the file, ``parse`` that of a new text.
     """

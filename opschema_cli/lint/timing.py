@@ -13,7 +13,7 @@ class Timing(msgspec.Struct):
     findings: int = 0
 
     def add(self, other: Timing) -> None:
-        """Add those of another process."""
+        """Add the timings of another process."""
         self.runs += other.runs
         self.seconds += other.seconds
         self.findings += other.findings

@@ -1,4 +1,4 @@
-"""A first look after an edit: findings in the subjects that it touches, beside those of the last run in all others."""
+"""A first look after an edit: findings in the subjects that it touches, together with those of the last run in all others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Change(msgspec.Struct, frozen=True):
         return Span(self.start, self.new_end)
 
     def moved(self, span: Span) -> Span:
-        """A span of the old text in the new one; one that ends in the edited part covers all of that."""
+        """Return the position of a span of the old text in the new one; one that ends in the edited part covers all of that."""
         shift = self.new_end - self.old_end
         start, end = span
         moved_end = end if end <= self.start else end + shift if end >= self.old_end else self.new_end
@@ -49,7 +49,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def moved_findings(findings: PackFindings, changes: Iterable[Change]) -> PackFindings:
-    """Findings in old texts at their places in the new ones. Their fixes are left out."""
+    """Return findings in old texts at their places in the new ones, without their fixes."""
     by_path = {change.path: change for change in changes}
 
     def moved(place: Place) -> Place:
@@ -71,7 +71,7 @@ def moved_findings(findings: PackFindings, changes: Iterable[Change]) -> PackFin
 
 
 def _same(left: str, right: str) -> int:
-    """The number of characters with which both texts begin."""
+    """Return the length of the common prefix of two texts."""
     length = min(len(left), len(right))
     if left[:length] == right[:length]:
         return length
@@ -81,8 +81,8 @@ def _same(left: str, right: str) -> int:
 def look(
     job: Job, pack: Pack, project: Project, changes: Sequence[Change], before: PackFindings
 ) -> PackFindings | None:
-    """The findings of a pack in the subjects that changes touch, with those ``before`` them in others; None if the pack fails, or
-    finds nothing of its kind.
+    """Return the findings of a pack in the subjects that changes touch, with those of ``before`` in others; None if the pack
+    fails, or finds nothing of its kind.
     """
     suggestions.start_anew()
     executor = Executor(job.settings, project.cache, job.stamp)
@@ -116,7 +116,7 @@ class _Anew:
         self._of_ops = _codes(rules, [subject for subject in subjects if subject not in files])
 
     def covers(self, item: Diagnostic) -> bool:
-        """Whether a finding, at its place in the new text, is of a rule that judged anew what it is about."""
+        """Whether a finding, at its place in the new text, belongs to a rule that has checked its subject again."""
         if item.code in self._of_files and item.place.path in self._paths:
             return True
         about = not self._names.isdisjoint(item.ops) or any(_lies_in(item.place, entry) for entry in self._entries)

@@ -1,4 +1,4 @@
-"""Declarations of operators that no pack reads, counted by cheap tests of text, so that a report can name them."""
+"""Counts declarations of operators that no pack reads, by cheap searches of text, so that a report can name them."""
 
 from __future__ import annotations
 

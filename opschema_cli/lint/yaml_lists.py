@@ -1,4 +1,4 @@
-"""YAML files that list operators, found by what is written in them."""
+"""Finds YAML files that list operators, by their content."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _TEST = re.compile(r"(?:^|/)tests?/")
 def yaml_lists(
     project: Project, entries: Reading[bytes, int], is_plain: Callable[[str], bool], *, tests: bool
 ) -> Iterator[YamlFile]:
-    """The YAML files in which ``entries`` counts any; those in test folders only with ``tests``. That a file cannot be parsed is
-    reported only if it is plainly a list; another one may be YAML for something else.
+    """Return the YAML files in which ``entries`` counts any; those in test folders only with ``tests``. Only a file that is
+    clearly a list is reported if it cannot be parsed; another one may be YAML for something else.
     """
     paths = [path for path in project.workspace.files if is_yaml(path) and (tests or not _TEST.search(path))]
     for path, count in project.scan(entries, paths):

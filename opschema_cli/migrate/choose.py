@@ -1,4 +1,4 @@
-"""``--only`` and ``--skip``: sites by op, by a pattern of ops, by path, by line."""
+"""``--only`` and ``--skip``: select sites by op, by a pattern of ops, by path, or by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = re.compile(r"(.+):(\d{1,9})\Z")
 
 
 class Choice(msgspec.Struct):
-    """The patterns of one run, and what the workspace has that they may mean.
+    """The patterns of one run, and the ops and files of the workspace that they may refer to.
 
     Paths may be absolute, or relative to the root or to ``cwd``, a folder below it.
     """
@@ -32,7 +32,7 @@ class Choice(msgspec.Struct):
     _workspace: Workspace | None = None
 
     def learn(self, draft: Draft, sites: Iterable[Site]) -> None:
-        """Take note of the ops and files that a migration looks at."""
+        """Record the ops and files that a migration looks at."""
         workspace = self._workspace = draft.project.workspace
         for entry in draft.loaded.entries:
             text = workspace.source(entry.path).text
@@ -80,7 +80,7 @@ class Choice(msgspec.Struct):
         return [plain, join(self.cwd, plain)]
 
     def check(self) -> None:
-        """Refuse patterns that mean nothing in this workspace.
+        """Refuse patterns that match nothing in this workspace.
 
         Raises:
             OpschemaError: naming the first, with a suggestion.
@@ -100,11 +100,11 @@ class Choice(msgspec.Struct):
 
 
 def _split(pattern: str) -> tuple[str, int | None]:
-    """A path, and the line behind it."""
+    """Split a pattern into a path and the line after it."""
     match = _LINE.match(pattern)
     return (match.group(1), int(match.group(2))) if match else (pattern, None)
 
 
 def _covers(pattern: str, path: str) -> bool:
-    """Whether a path is the file, lies in the folder, or fits the glob."""
+    """Whether a path is the file, is in the folder, or matches the glob."""
     return pattern in (".", path) or path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)

@@ -1,4 +1,4 @@
-"""Pages of migrations as Markdown: what ``opschema migrate NAME --explain`` prints and what lies in ``docs/migrations``."""
+"""Pages of migrations as Markdown: the output of ``opschema migrate NAME --explain`` and the files in ``docs/migrations``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opschema_cli.migrate.migration import Migration
 
 
 def migration_page(migration: Migration) -> str:
-    """One migration's page: its docstring, and its options behind the first line."""
+    """Return the page of a migration: its docstring, with its options after the first line."""
     head, _, rest = migration.doc.partition("\n")
     body = rest.strip("\n")
     proof = [f"Proof: {migration.proof}."] if migration.proof else []

@@ -30,7 +30,7 @@ class DraftError(OpschemaError):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One changed file: its text before and after; None where there is no file."""
+    """A changed file: its text before and after, or None where the file does not exist."""
 
     path: str
     before: str | None
@@ -113,7 +113,7 @@ class Draft:
             self._step.edits.setdefault(path, set()).add(new)
 
     def expect(self, path: str, edits: Iterable[Edit]) -> None:
-        """Tell early what the edits of a file will probably be, so that it is parsed before the draft settles.
+        """Announce the probable edits of a file, so that it can be parsed before the draft settles.
 
         Raises:
             DraftError: there is no such file, or it cannot be read.
@@ -140,7 +140,7 @@ class Draft:
         self._step.deleted.add(path)
 
     def move(self, path: str, target: str) -> None:
-        """Give a file another path; edits of it are collected by its old path until the draft settles.
+        """Move a file to another path. Until the draft settles, its edits are collected under its old path.
 
         Raises:
             DraftError: there is no such file, or one is there already.
@@ -198,7 +198,7 @@ class Draft:
         return _text(self.project, path)
 
     def _check(self, after: Project, texts: Mapping[str, str | None], origins: Mapping[str, str]) -> None:
-        """Check that what parsed before, and what is new, parses."""
+        """Check that new files, and those that parsed before, parse."""
         written = [path for path, text in texts.items() if text is not None]
         after.load_python(filter(is_python, written))
         after.load_yaml(filter(is_yaml, written))
@@ -213,11 +213,11 @@ class Draft:
 
     @property
     def changes(self) -> list[Change]:
-        """All changed files as of the last :meth:`settle`, by path; one that is as it was before is not changed."""
+        """Return all files changed as of the last :meth:`settle`, by path, without those whose text is the original one."""
         return self.changes_since(self._first)
 
     def changes_since(self, project: Project) -> list[Change]:
-        """The files that differ from what they were in a project that this draft has settled on earlier."""
+        """Return the files that differ from an earlier project that this draft settled on."""
         found = (
             Change(path, _text(project, path), _text(self.project, path))
             for path in sorted(self.project.workspace.overlay)
@@ -265,7 +265,7 @@ class _Shifts:
 
 
 def _text(project: Project, path: str) -> str | None:
-    """The text of a file; None if there is none that can be read."""
+    """Return the text of a file, or None if no such file can be read."""
     try:
         return project.workspace.source(path).text
     except ReadError:

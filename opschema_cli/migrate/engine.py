@@ -1,4 +1,4 @@
-"""Runs migrations over one draft: finds their sites, leaves alone what is to stay, and holds them to their promise.
+"""Runs migrations on one draft: finds their sites, leaves the excluded ones alone, and verifies the result.
 
 A migration promises to leave no site that it migrated: it finds none in its own draft. So a second run changes nothing.
 """
@@ -33,7 +33,7 @@ Status = Literal["migrated", "suppressed", "skipped", "left"]
 
 
 class MigrationFailure(Exception):  # noqa: N818 - the failure of foreign code, not an error to raise there
-    """A migration raised, or did not do what it promises; a defect of it, not of its user."""
+    """A migration raised an exception or did not keep its contract. This is a bug in the migration, not a user error."""
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(f"the migration `{name}` failed: {what}")
@@ -48,7 +48,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """A site, where it was found, and what becomes of it; of one that is ``left`` a note at its place says why."""
+    """A site, its position, and its status. For a ``left`` site a note at the same place gives the reason."""
 
     site: Site
     position: Position
@@ -56,14 +56,14 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A note, and where its place is in the finished draft."""
+    """A note, and its position in the finished draft."""
 
     note: Note
     position: Position
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Result of one migration: ``changes`` are from the draft that it was given to the one that it left."""
+    """Result of one migration; ``changes`` are those between the draft before it and the draft after it."""
 
     migration: Migration
     sites: Sequence[Chosen]
@@ -124,7 +124,7 @@ def not_seen(draft: Draft, item: Migration) -> str:
 
 
 def why_idle(draft: Draft, item: Migration) -> str:
-    """The reason why a migration finds nothing in a draft that it was asked about last."""
+    """Return the reason why a migration finds nothing in the draft that it last searched."""
     unseen = not_seen(draft, item)
     if unseen:
         return f"could not look: {unseen}"
@@ -134,7 +134,7 @@ def why_idle(draft: Draft, item: Migration) -> str:
 
 
 def choose(draft: Draft, task: Task, ground: Ground) -> list[Chosen]:
-    """The sites of a migration, and which of them stay.
+    """Return the sites of a migration, and whether each is migrated or left alone.
 
     Raises:
         MigrationFailure, OpschemaError: as for :func:`find`.
@@ -196,7 +196,7 @@ def _run(draft: Draft, task: Task, ground: Ground) -> _Run:
 def _without_left(
     draft: Draft, chosen: Sequence[Chosen], notes: Sequence[tuple[int, Note]], since: int
 ) -> list[Chosen]:
-    """The sites, those marked as left that the migration itself left as they are, and says so at their place."""
+    """Return the sites, with those marked as left that the migration did not change and that have a note saying so."""
     places = {draft.forward(note.place, revision) for revision, note in notes if note.leaves_site}
     return [
         replace(item, status="left") if places and draft.forward(item.site.place, since) in places else item

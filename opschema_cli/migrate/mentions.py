@@ -21,7 +21,7 @@ class Mention(msgspec.Struct, frozen=True):
 
 
 def mentions(project: Project, names: Collection[str], paths: Iterable[str] | None = None) -> Iterator[Mention]:
-    """Every place where one of ``names`` stands as a word of its own: no letter, digit or underscore beside it.
+    """Yield every place where one of ``names`` is a separate word: not next to a letter, digit or underscore.
 
     Looks into ``paths``, or into all files of the workspace; one that cannot be read as text mentions nothing.
     """

@@ -21,7 +21,7 @@ _LISTS = (
 
 
 def fill(migrations: Sequence[Migration], given: Iterable[str]) -> dict[str, object]:
-    """The options of each migration by its name; one that several take goes to each.
+    """Return the options of each migration by its name. An option that several migrations have is passed to each of them.
 
     Values of options that are lists have commas between their items.
 

@@ -13,7 +13,7 @@ from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
 
 OPEN_FILES = 8
-"""Most trees to keep, which is more than one site usually needs; a tree takes about 150 times the space of its text."""
+"""Maximum number of open trees, more than one site usually needs. A tree takes about 150 times the memory of its text."""
 
 
 class LeftAlone(Exception):  # noqa: N818 - an answer, not a fault
@@ -86,7 +86,7 @@ class Workbench:
         return rewrite
 
     def _trim(self) -> None:
-        """Drop the trees that were not used lately, and start parsing what their files will probably become."""
+        """Drop the least recently used trees, and start parsing the probable new text of their files."""
         for path in list(self._open)[: max(0, len(self._open) - OPEN_FILES)]:
             edits = self.edits(path)
             if edits:
@@ -120,7 +120,7 @@ class Workbench:
             try:
                 self.edits(path)
             except EditConflictError:
-                raise LeftAlone(Place(path, Span(0, 0)), "what is to be changed here overlaps") from None
+                raise LeftAlone(Place(path, Span(0, 0)), "the changes here overlap") from None
 
     def edits(self, path: str) -> list[Edit]:
         """The edits of a used file so far."""

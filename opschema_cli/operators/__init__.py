@@ -1,4 +1,4 @@
-"""The operator table: what the packs know of operators, in one model, and the questions that all packs answer alike.
+"""The operator table: one model for what all packs know about operators, and the queries that they share.
 
 ``model`` is the data, ``comparison`` sets declarations beside implementations, ``lookup`` finds operators by name. Packs fill
 the table (``Pack.operators``); commands and reporters read it and nothing else of a pack.

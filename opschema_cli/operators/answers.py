@@ -8,8 +8,8 @@ from opschema_cli.source.text import Place
 
 
 class RowAnswer(msgspec.Struct, frozen=True):
-    """The answer of an operator's code to a workload: ``refused`` is the error with which it certainly refuses it, empty
-    otherwise; ``accepted`` is false where that is not known either.
+    """The answer of an operator's code to a workload. ``refused`` is the error that it certainly raises, or empty; ``accepted``
+    is false if it is not certain that it accepts the workload.
     """
 
     accepted: bool = False

@@ -15,8 +15,8 @@ UNRESOLVED = "unresolved"
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """One side of an argument: the parameter that takes it, or what a use passes for it. ``by`` names the function, empty for a
-    use; ``text`` is the code, :data:`ABSENT` or :data:`UNRESOLVED`.
+    """One side of an argument: the parameter that receives it, or the value that a use passes for it. ``by`` names the function
+    and is empty for a use; ``text`` is the code, :data:`ABSENT` or :data:`UNRESOLVED`.
     """
 
     by: str
@@ -26,7 +26,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class ArgumentRow(msgspec.Struct, frozen=True):
-    """One argument: as it is declared, None where only the code has it, and all that takes or passes it."""
+    """One argument: its declaration, or None if only the code has it, and everything that receives or passes it."""
 
     name: str
     declared: Argument | Return | None
@@ -61,7 +61,9 @@ def _title(item: Implementation, signature: Signature) -> str:
 
 
 def _assigned(item: Implementation, declared: Sequence[Argument]) -> Iterator[tuple[Signature, list[Argument]]]:
-    """The functions of an implementation with the arguments that each takes: of several, the one that has the parameter."""
+    """Yield each function of an implementation with its arguments. If several could take an argument, choose the one that has
+    such a parameter.
+    """
     arguments: dict[str, list[Argument]] = {signature.name: [] for signature in item.signatures}
     for argument in declared:
         takers = [one for one in item.signatures if not one.takes or argument.role in one.takes]
@@ -112,7 +114,7 @@ def parameter_text(item: Argument) -> str:
 
 
 def declared_text(item: Argument | Return) -> str:
-    """A declared argument or return in one line: as its file writes it, or put together from what is known."""
+    """Return a declared argument or return value in one line: as written in its file, or built from what is known."""
     if isinstance(item, Return):
         return " ".join(filter(None, ("output", item.type, item.shape)))
     if item.text:

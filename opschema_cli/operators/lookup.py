@@ -9,10 +9,10 @@ from opschema_cli.operators.model import Operator
 from opschema_cli.operators.names import closest_names, meant_name
 
 MOST_NAMES = 3
-"""Most names that are suggested for one that is not known."""
+"""Maximum number of suggestions for an unknown name."""
 
 MOST_CHOICES = 8
-"""Most names that an ambiguous one is answered with."""
+"""Maximum number of choices listed for an ambiguous name."""
 
 CUTOFF = 0.5
 
@@ -43,7 +43,7 @@ def meant_by(name: str, operators: Sequence[Operator]) -> list[Operator]:
 
 
 def close_to(name: str, operators: Sequence[Operator]) -> list[str]:
-    """The names closest to one that is not known, each for other operators."""
+    """Return the names closest to an unknown one, each for a different operator."""
     spellings: dict[str, list[int]] = {}
     for number, item in enumerate(operators):
         for spelling in (item.name, *item.aliases):

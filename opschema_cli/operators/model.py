@@ -26,7 +26,7 @@ from the declared one.
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Something that is not known of an operator: the ``part`` of it (``fake``, ``declaration``), and why."""
+    """Something unknown about an operator: the ``part`` (``fake``, ``declaration``), and the reason."""
 
     part: str
     reason: str
@@ -82,7 +82,7 @@ class Return(msgspec.Struct, frozen=True):
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """A tag; ``text`` is what the tree says of it."""
+    """A tag; ``text`` is its description in the tree."""
 
     name: str
     text: str = ""
@@ -119,7 +119,7 @@ class Declaration(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """The parameters of a function that takes arguments of the operator; None where they are not known.
+    """The parameters of a function that takes arguments of the operator, or None if they are not known.
 
     ``takes`` are the roles of the arguments that it takes, all without any; ``by`` says how these find their parameters.
     """
@@ -153,8 +153,8 @@ class Implementation(msgspec.Struct, frozen=True):
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """A registering call, decorator or entry: its ``form`` (``register_fake``, ``supported``), the ``role`` of what it registers,
-    and the ``helper`` that makes the call, if it is made through one.
+    """A registering call, decorator or entry: its ``form`` (``register_fake``, ``supported``), the ``role`` of the registered
+    object, and the ``helper`` that makes the call, if any.
     """
 
     role: Role
@@ -185,7 +185,7 @@ class Passed(msgspec.Struct, frozen=True):
 
 
 class Use(msgspec.Struct, frozen=True):
-    """A call, launch or task that uses an operator: its ``form``, what is known of it besides, and what it passes."""
+    """A call, launch or task that uses an operator: its ``form``, other known details, and the values that it passes."""
 
     form: str
     place: Place | None = None
@@ -254,5 +254,5 @@ class Operator(msgspec.Struct, frozen=True):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether nothing of it lies in the workspace: it is known from an installed package alone."""
+        """Whether the operator is known only from an installed package, and no part of it is in the workspace."""
         return all(place.is_foreign for place in self.places())

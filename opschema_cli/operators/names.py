@@ -1,4 +1,4 @@
-"""Names that a person may have meant by one that is not known."""
+"""Suggestions of known names for an unknown one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from opschema_cli.suggestions import near_names
 
 
 def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.4) -> list[str]:
-    """The known names closest to one, the likeliest first: equal but for case, overloads of it, equal in their last part, then
-    similar ones.
+    """Return the known names closest to a name, most likely first: equal except for case, its overloads, equal in the last part,
+    then similar names.
 
     ``cutoff`` is difflib's: 0 takes any name, 1 only equal ones.
     """
@@ -27,7 +27,9 @@ def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float
 
 
 def meant_name(name: str, close: Iterable[str]) -> str | None:
-    """The one of the closest names that equals ``name`` but for case, or whose last part does; None if several do, or none."""
+    """Return the only one of the closest names that equals ``name`` except for case, or else whose last part does. Return None
+    if there is no such name or several.
+    """
     names = list(dict.fromkeys(close))
     equal = [item for item in names if item.casefold() == name.casefold()]
     found = equal or [item for item in names if _last(item) == name.casefold()]

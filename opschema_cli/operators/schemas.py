@@ -31,7 +31,7 @@ def returns_of(
 
 
 def schema_text(schema: OperatorSchema) -> str:
-    """Arguments and returns in one line; a type that is not known as a question mark."""
+    """Return arguments and returns in one line, with a question mark for an unknown type."""
     arguments: list[str] = []
     for item in schema.arguments:
         if item.kwarg_only and "*" not in arguments:

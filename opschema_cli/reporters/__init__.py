@@ -80,7 +80,7 @@ Writer: TypeAlias = Callable[[Report], str]
 
 
 def load_writer(name: str) -> Writer:
-    """The writer of one of ``MACHINE_FORMATS``; what it returns is empty or ends with a line end.
+    """Return the writer for one of ``MACHINE_FORMATS``. Its output is empty or ends with a newline.
 
     Raises:
         KeyError: there is no such format.

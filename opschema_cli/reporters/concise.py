@@ -13,7 +13,7 @@ _OPS_SHOWN = 3
 
 
 def write(report: Report) -> str:
-    """The diagnostics, a line each, what was not checked and understood, and the summary."""
+    """Write the diagnostics, one per line, then the unchecked and unresolved code, and the summary."""
     lines = [_line(report, diagnostic) for diagnostic in report.diagnostics]
     lines += [
         f"opschema: {item.severity.value} {item.code} [{item.name}] {unchecked(item)}" for item in report.not_checked

@@ -19,8 +19,8 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """Lines ``old`` of a file, from line ``line``, that become ``new``. Where nothing is removed, ``above`` is the line before, or
-    ``below`` the one behind if there is none before.
+    """Lines ``old`` of a file, starting at line ``line``, which are replaced by ``new``. If no lines are removed, ``above`` is
+    the line before the insertion, or ``below`` the line after it if there is none before.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Hunk(msgspec.Struct, frozen=True):
 
 
 def hunks(report: Report, fix: Fix) -> list[Hunk]:
-    """The hunks of a fix, file by file; none when a file cannot be read or edits collide."""
+    """Return the hunks of a fix, file by file, or none if a file cannot be read or edits conflict."""
     edits: dict[str, list[Edit]] = {}
     for change in fix.edits:
         edits.setdefault(change.path, []).append(change.edit)
@@ -98,7 +98,9 @@ def shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[str]:
-    """Removed lines with their numbers, then added ones, which have none yet; an insertion is shown behind the line above it."""
+    """Yield the removed lines with their numbers, then the added lines without numbers. An insertion is shown below the
+    preceding line.
+    """
     width = room(screen, gutter)
     for sign, number, line, first in cut_alike(hunk, screen, width):
         view = screen.view_from(line, first, width)
@@ -108,8 +110,8 @@ def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[str]:
 
 
 def cut_alike(hunk: Hunk, screen: Screen, width: int) -> Iterator[tuple[str, int | None, str, int]]:
-    """The lines that a hunk shows, each with the character to start with: a long line is cut where its other side is, around what
-    changes.
+    """Yield the lines of a hunk, each with the character to start with. Long lines of both sides are cut at the same place,
+    around the change.
     """
     firsts = [_first(old, new, screen, width) for old, new in zip_longest(hunk.old, hunk.new, fillvalue="")]
     starts = {"-": iter(firsts), "+": iter(firsts)}

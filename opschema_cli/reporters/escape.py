@@ -1,4 +1,4 @@
-"""Text of others, made safe to show: what a terminal would obey or hide becomes a visible escape."""
+"""Escaping of untrusted text: characters that a terminal would interpret or hide become visible escapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _HARMLESS = "\u200c\u200d\u3000"
 
 @lru_cache(maxsize=8192)
 def glyph(character: str, encoding: str = "utf-8") -> str:
-    r"""The character, or its escape: controls, bidi marks, unusual spaces, what ``encoding`` lacks.
+    r"""Return the character or its escape, which is used for control characters, bidi marks, unusual spaces and what ``encoding``
+    lacks.
 
     >>> glyph("\x1b")
     '\\x1b'

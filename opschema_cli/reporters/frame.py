@@ -52,7 +52,7 @@ class Frame(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def lines(self) -> range:
-        """The lines to show: the places', the one before, and after the primary place the one behind."""
+        """The lines to show: those of the places, and the lines before and after the primary place."""
         first = min(mark.line for mark in self.marks)
         last = max(mark.line for mark in self.marks)
         first -= bool(self.source.line_text(first - 1).strip())
@@ -70,7 +70,7 @@ class Frame(msgspec.Struct, frozen=True, dict=True):
 
 
 def frames(report: Report, diagnostic: Diagnostic, limit: int) -> list[Frame]:
-    """The primary place's frame, then those of at most ``limit`` related ones; unreadable files have none."""
+    """Return the frame of the primary place, then those of at most ``limit`` related places. Unreadable files have none."""
     found: list[Frame] = []
     source = report.sources(diagnostic.place.path)
     if source is not None:

@@ -16,8 +16,8 @@ _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", 
 
 
 def write(report: Report) -> str:
-    """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic, and one on each thing that was not checked, and on what
-    was not linted; else nothing.
+    """Write one ``::error``, ``::warning`` or ``::notice`` line per diagnostic, per unchecked item and for files that were not
+    linted.
     """
     shown = paths_in_checkout(report, "GITHUB_WORKSPACE")
     lines = [_annotation(report, diagnostic, shown(diagnostic.place.path)) for diagnostic in report.diagnostics]

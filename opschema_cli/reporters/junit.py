@@ -1,5 +1,5 @@
-"""JUnit XML: one suite, a failed test case a diagnostic, a skipped one for what was not checked; when there is none, one case,
-passed, or skipped if nothing was linted.
+"""JUnit XML: one suite with a failed test case for each diagnostic and a skipped one for each unchecked item. If there are none,
+it has one case, which passed, or was skipped if nothing was linted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The patience diff: lines that both texts have exactly once are matched first, then what lies between them.
+"""Patience diff: matches the lines that occur exactly once in both texts, then the lines between them.
 
 A function that moved or was rewritten then shows as one block, where a longest common subsequence would interleave it with
 blank lines and closing brackets of its neighbours.
@@ -70,7 +70,7 @@ def _trimmed(old: Sequence[str], new: Sequence[str], region: Region, found: list
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], region: Region) -> list[tuple[int, int]]:
-    """The lines that a region has once on each side: a longest series of them in the order of both."""
+    """Return a longest common subsequence of the lines that occur exactly once on each side of a region."""
     i1, i2, j1, j2 = region
     once = _unique(new, j1, j2)
     pairs = [(i, once[line]) for line, i in _unique(old, i1, i2).items() if line in once]

@@ -21,7 +21,9 @@ _ACTIVE = str.maketrans({"<": "&lt;", ">": "&gt;", "@": "&#64;", "[": "\\[", "*"
 
 
 def write(report: Report, old: str) -> str:
-    """The changes since ``old``, in sections by severity; files that could not be read and what could not be compared come last."""
+    """Write the changes since ``old``, in sections by severity, then the files that could not be read and the parts that could
+    not be compared.
+    """
     return "\n".join(_lines(report, old)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The sentences that formats share: what was found, and the rest of the summary."""
+"""Sentences shared by formats: the findings, and the rest of the summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def headline(report: Report) -> str:
 
 
 def details(report: Report) -> str:
-    """The rest of the summary: what was checked, what can be fixed, what is not shown."""
+    """Return the rest of the summary: the checked files, available fixes and hidden findings."""
     summary = report.summary
     ops, files, seconds = count(summary.ops, "op"), count(summary.files, "file"), f"{summary.seconds:.2f} s"
     found = summary.errors or summary.warnings or summary.infos
@@ -52,7 +52,7 @@ def details(report: Report) -> str:
 
 
 def _unresolved(report: Report) -> str:
-    """Summary of unresolved code, with the option that lists it, unless that is given."""
+    """Summarize unresolved code, and name the option that lists it unless the user has given it."""
     summary, number = report.summary, report.summary.unresolved
     reason = summary.mostly if number == 1 else f"most often: {summary.mostly}"
     where = "" if len(report.unresolved) == number else f" ({reason}; --show-unresolved)"
@@ -72,12 +72,12 @@ def _at(report: Report, item: NotUnderstood) -> str:
 
 
 def unchecked(item: NotChecked) -> str:
-    """Describe what could not be checked, and how to change that, on one line."""
+    """Describe on one line what could not be checked, and how to change that."""
     return visible(f"{missed(item)} ({item.hint})")
 
 
 def missed(item: NotChecked) -> str:
-    """Describe what could not be checked: what is missing, how many files were not read, which rules need them."""
+    """Describe what could not be checked: the missing dependency, the number of unread files, and the affected rules."""
     number = len(item.files)
     files = f"{count(number, 'file')} {'was' if number == 1 else 'were'} not read" if number else ""
     rules = f"these rules did not run or saw less: {some(item.rules, _RULES_SHOWN)}" if item.rules else ""
@@ -85,7 +85,9 @@ def missed(item: NotChecked) -> str:
 
 
 def notice(report: Report) -> str:
-    """A sentence for formats that list findings alone: that nothing was linted, and what no pack reads; empty if neither."""
+    """Return a sentence for formats that only list findings: that nothing was linted, and which files no pack reads. Return an
+    empty text if neither applies.
+    """
     first = f"{NOTHING}: {_NO_OPERATOR} here" if report.summary.nothing else ""
     seen = f"{_NOT_READ} {unread(report)}" if report.unread else ""
     text = "; ".join(filter(None, (first, seen)))

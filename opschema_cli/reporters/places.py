@@ -16,7 +16,7 @@ from opschema_cli.source.text import Source, Span
 
 
 class Region(msgspec.Struct, frozen=True):
-    """A span as lines and columns, all from 1, in characters; the end column is one past the last."""
+    """A span as lines and columns, all 1-based and in characters. The end column is exclusive."""
 
     line: int
     column: int
@@ -72,12 +72,12 @@ def _line_at(source: Source, offset: int) -> str:
 
 
 _LONG = 2_000
-"""Characters at either end of a long line that tell it from others."""
+"""Number of characters at either end of a long line that identify it."""
 
 
 def paths_in_checkout(report: Report, variable: str) -> Callable[[str], str]:
-    """Turns the path of a file into the one from the folder of the checkout, which a variable of the CI system names: by that the
-    system finds the lines. Paths stay as they are where the root is not a folder in the checkout.
+    """Return a function that converts a file's path into one relative to the checkout folder, which an environment variable of
+    the CI system names and from which the system resolves paths. Paths are unchanged if the root is not inside the checkout.
     """
     checkout, root = os.environ.get(variable, ""), report.root.resolve()
     inside = bool(checkout) and root.is_relative_to(Path(checkout).resolve())

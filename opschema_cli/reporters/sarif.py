@@ -67,7 +67,7 @@ def _unchecked(item: NotChecked) -> Json:
 
 
 def _rules(report: Report) -> dict[str, RuleInfo]:
-    """The rules that found something, by code; the diagnostic stands in for a rule that the report does not know."""
+    """Return the rules that reported something, by code. The first diagnostic describes a rule that is not in the report."""
     found = {
         item.code: report.rules.get(item.code) or RuleInfo(item.name, item.name, "", item.severity)
         for item in report.diagnostics
@@ -140,7 +140,9 @@ def _physical(report: Report, place: Place) -> Json:
 
 
 def _artifact(path: str) -> Json:
-    """The location of a file: below the root, or on this machine for one outside of it (an installed package's)."""
+    """Return the location of a file: relative to the root, or absolute for a file outside of it, such as one of an installed
+    package.
+    """
     if Path(path).is_absolute():
         return {"uri": f"file://{quote(path, errors='surrogateescape')}"}
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
@@ -156,7 +158,7 @@ def _region(place: Region) -> Json:
 
 
 def _fixes(report: Report, fix: Fix) -> Sequence[Json]:
-    """The fix, unless a file of it cannot be read: then its places are not known."""
+    """Return the fix, or nothing if one of its files cannot be read and so the places are not known."""
     files: dict[str, list[FileEdit]] = {}
     for edit in fix.edits:
         files.setdefault(edit.path, []).append(edit)

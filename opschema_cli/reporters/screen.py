@@ -82,13 +82,13 @@ class Screen(msgspec.Struct, frozen=True, dict=True):
         return _UNICODE
 
     def view(self, line: str, start: int, end: int, room: int) -> View:
-        """The line in at most ``room`` cells, cut around its characters ``start`` to ``end``."""
+        """Return the line in at most ``room`` cells, cut around its characters ``start`` to ``end``."""
         if len(line) <= min(room, _REACH) and line.isascii() and line.isprintable():
             return View(line, 0, range(len(line) + 1))
         return self.view_from(line, self.first(line, start, end, room), room)
 
     def first(self, line: str, start: int, end: int, room: int) -> int:
-        """The character that a view starts with: the line's head if ``start`` to ``end`` fits behind it."""
+        """Return the first character of a view: the start of the line if ``end`` still fits."""
         low, high = max(0, start - _REACH), start + _REACH
         _, starts = _measure(line[low:high], self.encoding)
         start, end = start - low, min(end, high) - low
@@ -102,7 +102,7 @@ class Screen(msgspec.Struct, frozen=True, dict=True):
         return low + bisect_left(starts, min(left, max(0, starts[-1] - inner)))
 
     def view_from(self, line: str, first: int, room: int) -> View:
-        """The line from character ``first`` on, in at most ``room`` cells."""
+        """Return the line starting at character ``first``, in at most ``room`` cells."""
         pieces, starts = _measure(line[first : first + _REACH], self.encoding)
         left = self.glyphs.cut if first else ""
         if len(left) + starts[-1] <= room and first + _REACH >= len(line):
@@ -135,7 +135,7 @@ def _measure(line: str, encoding: str) -> tuple[Sequence[str], Sequence[int]]:
 
 
 def _width(piece: str, before: str) -> int:
-    """Cells of a piece behind a character: a variation selector widens it, a joiner swallows what follows."""
+    """Return the cells of a piece after a character. A variation selector widens it, and a joiner merges it with the next one."""
     if piece == _WIDENER:
         return max(0, cells(before + piece) - cells(before))
     return cells(before + piece) if before == _JOINER else cells(piece)
@@ -152,7 +152,7 @@ def cells(text: str) -> int:
 
 
 def wrap(text: str, width: int, encoding: str = "utf-8") -> list[str]:
-    """Lines of at most ``width`` cells, broken at spaces outside backquotes; a longer word is kept whole.
+    """Return lines of at most ``width`` cells, broken at spaces outside backquotes. Longer words are not split.
 
     Every space within a line stays, so that quoted text reads as it was.
     """

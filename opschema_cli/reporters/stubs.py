@@ -19,7 +19,7 @@ from opschema_cli.reporters.unified import unified_diff
 
 
 class StubsReport(msgspec.Struct, frozen=True):
-    """All files that ``generator`` makes of ``source``, and what was asked for: to see them, to compare, or to write."""
+    """All files that ``generator`` produces for ``source``, and the requested mode: show, compare or write."""
 
     source: str
     generator: str
@@ -48,7 +48,7 @@ def write_text(report: StubsReport, console: Console) -> None:
 
 def _summary(report: StubsReport) -> str:
     if not report.files:
-        return f"{report.generator} makes nothing of {report.source}: it supports no operator."
+        return f"{report.generator} generates nothing from {report.source}: it supports no operator."
     if not report.changed:
         return f"{count(len(report.files), 'file')} up to date with {report.source} ({report.generator})."
     files = f"{len(report.changed)} of {count(len(report.files), 'file')}"

@@ -33,7 +33,7 @@ _GOOD = "bold green"
 _QUOTED = re.compile(r"`[^`]*`")
 
 _TOLD_BY = frozenset({"COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"})
-"""Variables of the environment by which rich takes what is not a terminal for one, or knows its width."""
+"""Environment variables that make rich treat other streams as a terminal, or set its width."""
 _PIPED_WIDTH = 100
 _PROSE_WIDTH = 120
 _RELATED_SHOWN = 8
@@ -57,7 +57,7 @@ def open_console(stream: TextIO, color: Color = "auto") -> Console:
 
 
 def open_screen(stream: TextIO, color: Color = "auto") -> Screen:
-    """Detect what a stream can show of a report."""
+    """Detect the capabilities of a stream."""
     if color != "always" and not stream.isatty() and _TOLD_BY.isdisjoint(os.environ):
         return Screen(_PIPED_WIDTH, (getattr(stream, "encoding", None) or "utf-8").lower())
     from rich.console import COLOR_SYSTEMS
@@ -117,7 +117,9 @@ def _gutter(shown: Sequence[Frame], changes: Sequence[Hunk]) -> int:
 
 
 def _header(report: Report, diagnostic: Diagnostic, screen: Screen) -> str:
-    """The place first, so that terminals make it a link; what was found beside it, or below if too wide."""
+    """Return the header: first the place, so that terminals make it a link, then the finding next to it, or below if it is too
+    wide.
+    """
     place = visible(where(report, diagnostic.place), screen.encoding)
     found = f"{diagnostic.severity.value} {diagnostic.code}"
     name = visible(f" {diagnostic.name}", screen.encoding)
@@ -163,7 +165,7 @@ def _help(fix: Fix, screen: Screen) -> str:
 
 
 def _diff(changes: Sequence[Hunk], path: str, screen: Screen, gutter: int) -> Iterator[str]:
-    """The first hunks of a fix, as long as they are small; each file but ``path`` is named."""
+    """Yield the first hunks of a fix while they are small. Files other than ``path`` are named."""
     lines = [*accumulate(len(hunk.old) + len(hunk.new) for hunk in changes)]
     shown = bisect_right(lines, _DIFF_LINES)
     for hunk in changes[:shown]:
@@ -177,7 +179,7 @@ def _diff(changes: Sequence[Hunk], path: str, screen: Screen, gutter: int) -> It
 
 
 def _prose(head: str, style: str, text: str, screen: Screen) -> str:
-    """An indented paragraph behind its head; what stands in backquotes is set off."""
+    """Yield an indented paragraph after its head, with highlighted backquoted text."""
     indent = " " * (2 + len(head))
     lines = wrap(text, min(screen.width, _PROSE_WIDTH) - len(indent), screen.encoding)
     body = f"\n{indent}".join(lines)

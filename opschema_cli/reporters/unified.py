@@ -54,7 +54,7 @@ def _lines(text: str) -> list[str]:
 
 
 def print_diff(console: Console, lines: Iterable[str]) -> None:
-    """Print a diff on a terminal, which must not obey what a file says."""
+    """Print a diff, and escape the control characters of its files for a terminal."""
     from rich.text import Text
 
     for line in lines:

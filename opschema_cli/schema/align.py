@@ -1,4 +1,4 @@
-"""Declared slots against observed uses: the one comparison behind every signature rule.
+"""Comparison of declared slots with observed uses, which all signature rules share.
 
 A *declaration* (a manifest's inputs, a ``custom_op``'s signature, a schema string) states slots; an *observation* (a
 method's parameters, a fake's, a call) uses them. A pack turns both sides into slots, says how they bind, and words
@@ -122,7 +122,7 @@ def _takes(use: Slot, slot: Slot) -> bool:
 def _same_place(
     declared: Sequence[Slot], observed: Sequence[Slot], left: Sequence[Slot], extra: Sequence[Slot]
 ) -> list[tuple[Slot, Slot]]:
-    """Unmatched slots of both sides that stand at the same place."""
+    """Return the unmatched slots of both sides that have the same position."""
     return [
         (slot, use)
         for slot, use in zip(declared, observed, strict=False)

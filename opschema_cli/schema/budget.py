@@ -39,7 +39,7 @@ ITERABLE = SIZED | {GeneratorType}
 
 
 class Run:
-    """One evaluation: its names, the variables of its comprehensions, and what is left of its budget."""
+    """One evaluation: its names, the variables of its comprehensions, and its remaining budget."""
 
     __slots__ = ("_checkpoint", "_deadline", "budget", "env", "slots", "steps")
 
@@ -100,7 +100,7 @@ class Run:
         return values
 
     def stream(self, values: Any) -> Iterable[Any]:
-        """``values`` item by item, paid as they are taken; a generator pays for itself."""
+        """Yield ``values`` one by one, and charge each to the budget. Generators charge for themselves."""
         return self.each(values) if values.__class__ is GeneratorType else self._paid(self.each(values))
 
     def _paid(self, values: Iterable[Any]) -> Iterator[Any]:

@@ -32,7 +32,7 @@ class Compiler:
         self.nodes = 0
 
     def compile(self, node: ast.expr, *, generator: bool = False) -> Code:
-        """The code of ``node``; ``generator`` where a generator may stand, so that none ever gets away."""
+        """Compile ``node``; ``generator`` where a generator is allowed, so that no generator is ever returned as a value."""
         self.nodes += 1
         compiler = _COMPILERS.get(type(node))
         if compiler is None or (isinstance(node, ast.GeneratorExp) and not generator):

@@ -14,7 +14,7 @@ from opschema_cli.schema.compiler import Code, Compiler, compiles
 
 
 class _Loop(msgspec.Struct, frozen=True):
-    """One ``for`` clause: what it iterates, what each item is bound to, and the price of a round."""
+    """One ``for`` clause: its iterable, its targets, and the cost of an iteration."""
 
     source: Code
     bind: Callable[[Run, Any], None]

@@ -99,7 +99,7 @@ def split_arguments(text: str) -> list[str]:
 
 
 def refused_type(written: str) -> str:
-    """The C++ type to write in place of one that no kernel may take or return; empty for all others."""
+    """Return the C++ type to use in place of one that no kernel may take or return, or an empty string for all others."""
     found = spelling(written)
     if found is None:
         return ""
@@ -182,7 +182,7 @@ def _arguments_of(schema: OperatorSchema, parameters: Sequence[str], *, stable: 
 
 
 def takes_symint(parameters: Iterable[str]) -> bool:
-    """Whether torch takes a function for one that knows ``SymInt``: a reference does not count."""
+    """Whether torch considers that a function takes ``SymInt``. References do not count."""
     return any(found is not None and _SYMINT.fullmatch(found) for found in map(spelling, parameters))
 
 
@@ -217,7 +217,7 @@ _CPP_LISTS = {"Tensor": "at::TensorList", "int": "at::IntArrayRef", "SymInt": "c
 
 
 def parameter_type(of: SchemaType, *, write: bool = False) -> str:
-    """The C++ type to write for a parameter of a schema type; empty if there is none to recommend."""
+    """Return the recommended C++ type for a parameter of a schema type, or an empty string if there is none."""
     if of.inner is None:
         return ("at::Tensor&" if write else "const at::Tensor&") if of.name == "Tensor" else _CPP.get(of.name, "")
     if of.is_list:
@@ -228,7 +228,7 @@ def parameter_type(of: SchemaType, *, write: bool = False) -> str:
 
 
 def return_type(of: SchemaType) -> str:
-    """The C++ type of a returned value; empty if there is none to recommend."""
+    """Return the recommended C++ type for a returned value, or an empty string if there is none."""
     if of.is_list and of.inner is not None:
         inner = _value(of.inner)
         return inner and f"std::vector<{inner}>"

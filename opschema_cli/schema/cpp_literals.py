@@ -1,4 +1,4 @@
-"""The values that pybind11, nanobind and torch convert to a C++ type, as far as literals show them.
+"""The values that pybind11, nanobind and torch convert to a C++ type, to the extent that literals show them.
 
 Sources: pybind11 ``cast.h`` and ``stl.h``, torch ``torch/csrc/utils/pybind.h``, nanobind's documentation of type casters. What is
 not listed may be accepted.
@@ -76,7 +76,7 @@ def _group(name: str) -> str:
 
 
 def of_python(expr: Expr, text: str) -> Literally | None:
-    """The literal that an expression of Python is; None of anything else."""
+    """Return the literal that a Python expression is, or None if it is not a literal."""
     if expr.kind == "const":
         value = expr.value
         if value is None or isinstance(value, bool | int | float | str):
@@ -101,7 +101,7 @@ _MADE = re.compile(r"std::(?:make_(?:tuple|pair)|(?:tuple|pair)<[^()]*>)\s*[({](
 
 
 def of_cpp(written: str) -> Literally | None:
-    """The literal that a default in C++ is, as Python gets it; None of anything else."""
+    """Return the literal that Python receives for a C++ default, or None if it is not a literal."""
     text = written.strip()
     while text.startswith("(") and text.endswith(")") and "(" not in text[1:]:
         text = text[1:-1].strip()

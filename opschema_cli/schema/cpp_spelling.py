@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 MAX_LENGTH = 1_000
-"""Longest type that is read, in characters."""
+"""Maximum length of a parsed type, in characters."""
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|::|\d+|&&|[<>,&*]|\[\[[^\]]*\]\]|//[^\n]*|/\*[\s\S]*?\*/|\s+|.")
 
@@ -62,7 +62,7 @@ _FORMER = {
 
 
 def spelling(written: str, *, any_version: bool = False) -> str | None:
-    """A type in the one way of spelling it; None if not all of it is known, or it is longer than :data:`MAX_LENGTH`.
+    """Return a type in its canonical spelling, or None if a part of it is unknown, or it is longer than :data:`MAX_LENGTH`.
 
     With ``any_version`` the types of parameters that releases of PyTorch write for one type of a schema are spelt alike.
     """

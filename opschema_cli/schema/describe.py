@@ -1,4 +1,4 @@
-"""Values in messages: one renderer for whatever an expression or a file gives, of bounded length and in bounded time."""
+"""Values in messages: renders any value of an expression or a file with bounded length and time."""
 
 from __future__ import annotations
 

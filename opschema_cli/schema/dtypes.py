@@ -51,7 +51,7 @@ _SHORTHAND: Mapping[str, str] = {
 }
 
 _PROMOTED = frozenset({"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"})
-"""Dtypes that ``promote_int_to_float`` turns into float32; it leaves bool alone (TileOPs' manifest.md, R5)."""
+"""Dtypes that ``promote_int_to_float`` converts to float32. It does not convert bool (TileOPs' manifest.md, R5)."""
 
 _CALL = re.compile(r"(same_as|promote_int_to_float)\(\s*(\w+)\s*\)")
 _FUNCTIONS = ("same_as", "promote_int_to_float")
@@ -114,7 +114,7 @@ def is_dtype(name: str) -> bool:
 
 
 def canonical(name: str) -> str:
-    """Torch's own name of a dtype (``float16`` for ``half``); other names as they are."""
+    """Return torch's own name of a dtype (``float16`` for ``half``), or the name itself if torch has no such dtype."""
     return _ALIASES.get(name, name)
 
 

@@ -1,4 +1,4 @@
-"""The safe evaluator: what an expression is worth, under a whitelist and a budget.
+"""Safe evaluation of expressions, with a whitelist and a budget.
 
 An expression is compiled once into nested closures, one per node; nothing is handed to Python's own
 ``eval``. Text that is outside the whitelist is refused as a whole, wherever in the expression it stands.

@@ -17,15 +17,15 @@ from typing import NamedTuple, TypeAlias
 from opschema_cli.source.text import Span
 
 MAX_LENGTH = 10_000
-"""Longest expression that is read, in characters; the longest in TileOPs has 330."""
+"""Maximum length of a parsed expression, in characters; the longest in TileOps has 330."""
 
 MAX_DEPTH = 100
-"""Deepest syntax tree that is read; the deepest in TileOPs has 14 levels."""
+"""Maximum depth of a parsed syntax tree; the deepest in TileOps has 14 levels."""
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n\f"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-"""At least one of these stands in the text for each level of its tree, but for two levels at the end."""
+"""The text of an expression has at least one of these for each level of its tree, except for the last two levels."""
 
 _Scoped: TypeAlias = list[tuple[ast.AST, frozenset[str]]]
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
@@ -86,7 +86,7 @@ class Expression:
 
     @property
     def snippet(self) -> str:
-        """The expression as it is written."""
+        """The source text of the expression."""
         start, end = self.span
         return self.text[start:end]
 
@@ -109,7 +109,7 @@ class Expression:
         return found
 
     def rewritten(self, tree: ast.expr) -> Expression:
-        """The same text with another tree, made from a copy of this one's nodes."""
+        """Return the same text with another tree, made from a copy of this one's nodes."""
         return Expression(self.text, tree, self._columns)
 
     def names(self) -> tuple[Reference, ...]:
@@ -174,7 +174,7 @@ class Columns:
 
 @lru_cache(maxsize=2048)
 def parse_expression(text: str) -> Expression:
-    """Parse one Python expression; the same text gives the same object.
+    """Parse one Python expression; equal texts give the same object.
 
     Blanks around it are allowed, which :func:`ast.parse` refuses in front.
 
@@ -225,7 +225,7 @@ def _refuse_depth(tree: ast.expr, columns: Columns) -> None:
 
 
 def _free_names(expression: Expression) -> Iterator[tuple[ast.Name, bool]]:
-    """Each free name with whether it is called; what a walrus binds is not free."""
+    """Yield each free name and whether it is called. Names bound by a walrus are not free."""
     walrus = {node.target.id for node in expression.nodes if isinstance(node, ast.NamedExpr)}
     return ((node, called) for node, called in _loaded_names(expression) if node.id not in walrus)
 

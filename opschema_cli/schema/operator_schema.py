@@ -51,7 +51,7 @@ class SchemaType(KeyedStruct, frozen=True, dict=True):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """All but what it aliases."""
+        """All fields except those on aliasing."""
         return self.name, self.inner, self.optional, self.size, self.items
 
     @property
@@ -72,7 +72,7 @@ class SchemaType(KeyedStruct, frozen=True, dict=True):
         return self.inner.annotation
 
     def aliased(self, alias: AliasInfo | None) -> SchemaType:
-        """The same type with another annotation right behind it."""
+        """Return the same type with this alias annotation directly after it."""
         return msgspec.structs.replace(self, alias=alias)
 
     def parts(self) -> Iterator[SchemaType]:
@@ -85,7 +85,7 @@ class SchemaType(KeyedStruct, frozen=True, dict=True):
         return self.text(annotated=False)
 
     def text(self, *, annotated: bool = True) -> str:
-        """The type as it is written, with its alias annotations or without."""
+        """Return the type as written, with or without its alias annotations."""
         alias = str(self.alias) if annotated and self.alias is not None else ""
         if self.inner is not None:
             inner = self.inner.text(annotated=annotated)
@@ -99,7 +99,7 @@ class SchemaType(KeyedStruct, frozen=True, dict=True):
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """An argument. ``default`` is its default as it is written, None without; ``span`` covers all of it."""
+    """An argument. ``default`` is its default as written, or None if it has none; ``span`` covers the entire argument."""
 
     name: str
     type: SchemaType

@@ -1,4 +1,4 @@
-"""Python's operators on the evaluator's values, each charged for what it builds or reads."""
+"""Python's operators on the evaluator's values. Each charges for what it builds or reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Operator: TypeAlias = Callable[[Run, Any, Any], Any]
 
 
 def _arithmetic(sign: str, apply: Callable[[Any, Any], Any], *, sets: bool = False) -> Operator:
-    """An operator whose result is no larger than its operands: on numbers and, where told, on sets."""
+    """Return an operator whose result is not larger than its operands: on numbers and, with ``sets``, on sets."""
 
     def compute(run: Run, left: Any, right: Any) -> Any:
         lefts, rights = left.__class__, right.__class__

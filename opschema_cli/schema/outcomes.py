@@ -14,13 +14,13 @@ from opschema_cli.schema.expression import Expression
 
 
 class Holds(msgspec.Struct, frozen=True):
-    """The rule is true; a ``value`` that is not a bool says that it may not check what it seems to."""
+    """The rule is true. A ``value`` that is not a bool suggests that the rule does not check what its author intended."""
 
     value: Value = True
 
 
 class Violated(msgspec.Struct, frozen=True):
-    """The rule is false, whatever the open names turn out to be.
+    """The rule is false for all values of the open names.
 
     ``part`` is the narrowest part of the rule that is to blame, ``values`` the known names it reads (``weight.shape``,
     ``C``), and ``conflict`` says why no value of the open names helps.
@@ -32,7 +32,7 @@ class Violated(msgspec.Struct, frozen=True):
 
     @property
     def detail(self) -> str:
-        """The values in words: "`weight.shape` is (64,), `C` is 128"."""
+        """The values as text: "`weight.shape` is (64,), `C` is 128"."""
         readings = [f"`{name}` is {describe(value)}" for name, value in self.values.items()]
         return ", ".join([*readings, self.conflict] if self.conflict else readings)
 
@@ -44,7 +44,7 @@ class Unresolved(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """The missing names, in words."""
+        """The missing names as text."""
         return f"{quoted(self.names)} cannot be found"
 
 
@@ -58,7 +58,7 @@ Outcome: TypeAlias = Holds | Violated | Unresolved | Failed
 
 
 class Solution(msgspec.Struct, frozen=True):
-    """Outcomes of the rules: an outcome for each rule and each declared shape, in the order given.
+    """The result of solving: an outcome for each rule and each declared shape, in the order given.
 
     ``values`` are all that is known in the end; ``found_by`` says which rule gave a value that was not known
     before. A declared shape that no rule can express (``[..., N]``) has no outcome.

@@ -74,7 +74,7 @@ def is_strict(part: Expression) -> bool:
 
 @lru_cache(maxsize=1024)
 def with_sizes(rule: Expression, names: frozenset[str]) -> Expression:
-    """``rule`` with sizes told from what else is called like them, by the place where each name stands."""
+    """Rename the sizes in ``rule`` that share a name with something else, which their position tells apart."""
     if names.isdisjoint(use.name for use in rule.names()):
         return rule
     tree: ast.expr = _SizeNames(names).visit(copy.deepcopy(rule.tree))
@@ -82,7 +82,7 @@ def with_sizes(rule: Expression, names: frozenset[str]) -> Expression:
 
 
 class _SizeNames(ast.NodeTransformer):
-    """Renames sizes: names but for those with a ``.shape``, a test for None, or a function of tensors."""
+    """Renames sizes: all names except those with a ``.shape``, in a test for None, or passed to a function of tensors."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names

@@ -31,8 +31,8 @@ ChangeKind: TypeAlias = Literal[
 
 
 class SchemaChange(msgspec.Struct, frozen=True):
-    """One change. ``old`` is None for an argument that was added, ``new`` for one that was removed; neither is set for
-    a change of ``returns``.
+    """One change. ``old`` is None for an added argument and ``new`` for a removed one; both are None for a change of
+    ``returns``.
     """
 
     kind: ChangeKind
@@ -92,7 +92,7 @@ def _argument(old: Argument, new: Argument) -> Iterator[SchemaChange]:
 
 
 def _moved(pairs: Sequence[Pair], new: OperatorSchema) -> Iterator[SchemaChange]:
-    """The first argument that stands elsewhere."""
+    """Yield the first argument that moved."""
     for (before, now), wanted in zip(pairs, new.arguments, strict=True):
         if now is not wanted:
             yield SchemaChange("argument-moved", before, wanted)
@@ -123,7 +123,7 @@ def _plain(of: SchemaType) -> str:
 
 
 def described(change: SchemaChange, old: OperatorSchema, new: OperatorSchema) -> str:
-    """A change in words: ``the argument `float eps=1e-05` was added``."""
+    """Describe a change: ``the argument `float eps=1e-05` was added``."""
     before, now = change.old, change.new
     if before is None or now is None:
         return _whole(change, old, new)

@@ -19,7 +19,7 @@ from opschema_cli.schema.schema_values import Alias, Constant, alias_values, def
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """An argument or a return, as it is compared."""
+    """An argument or a return, in the form used for comparison."""
 
     name: str
     type: SchemaType
@@ -40,7 +40,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class ComparedSchema(msgspec.Struct, frozen=True, dict=True):
-    """A schema, as it is compared with others."""
+    """A schema in the form used for comparison."""
 
     schema: OperatorSchema
 
@@ -112,7 +112,7 @@ def forward_incompatibility(old: OperatorSchema, new: OperatorSchema) -> str:
 
 
 def _heads(old: OperatorSchema, new: OperatorSchema) -> str:
-    """The first difference in what both directions demand to be equal."""
+    """Return the first difference in the parts that must be equal for both kinds of compatibility."""
     if (old.namespace, old.name, old.overload) != (new.namespace, new.name, new.overload):
         return f"the name is `{new.qualified_name}`, and was `{old.qualified_name}`"
     if (old.vararg, old.varret) != (new.vararg, new.varret):
@@ -143,12 +143,12 @@ def slot_of(item: Argument | Return) -> Slot:
 
 
 def is_backward_compatible(mine: Slot, old: Slot) -> bool:
-    """Whether an argument takes what the ``old`` one took."""
+    """Whether an argument accepts everything that the ``old`` one accepted."""
     return _are_alike(mine, old) and is_subtype(old.type, mine.type)
 
 
 def is_forward_compatible(mine: Slot, old: Slot) -> bool:
-    """Whether the ``old`` argument takes what this one takes."""
+    """Whether the ``old`` argument accepts everything that this one accepts."""
     added = mine.default is not None and old.default is None
     return _are_alike(mine, old) and not added and is_subtype(mine.type, old.type)
 

@@ -33,7 +33,7 @@ COMPOSED = {"Future": 1, "RRef": 1, "Await": 1, "Dict": 2, "Union": 0}
 """Types with types in parentheses, and how many; 0 for any number from one on."""
 
 REMOVED = {"Dimname": "named tensors"}
-"""Types that PyTorch had, and what they were for."""
+"""Types that PyTorch has removed, and their purpose."""
 
 TORCHGEN_TYPES = frozenset(BASE_TYPES).difference(
     ("ConstQuantizerPtr", "Quantizer", "complex", "None", "NoneType", "Capsule", "Any", "AnyClassType", "AnyEnumType")
@@ -56,10 +56,10 @@ SPELLINGS = {
     **dict.fromkeys(("dtype", "Dtype", "DType"), ("ScalarType",)),
     **dict.fromkeys(("number", "Number"), ("Scalar",)),
 }
-"""Names of the types in other languages and elsewhere in PyTorch; where there is one meaning, it is certain."""
+"""Names of these types in other languages and elsewhere in PyTorch. A name with a single meaning is certain."""
 
 PYTHON_GENERICS = {"Optional": "?", **dict.fromkeys(("List", "list", "Sequence"), "[]")}
-"""``Optional[T]`` and the like, and what a schema writes behind ``T``."""
+"""``Optional[T]`` and other generics of Python, and the suffix that a schema writes after ``T``."""
 
 _LOWER = {name.lower(): name for name in (*BASE_TYPES, *COMPOSED) if name not in ("None", "NoneType")}
 
@@ -83,7 +83,7 @@ class Constant(msgspec.Struct, frozen=True):
 
 
 class Default(msgspec.Struct, frozen=True):
-    """A default as it is written; a list has brackets around its ``items``."""
+    """A default as written. For a list, ``items`` are the elements in its brackets."""
 
     items: tuple[Constant, ...]
     is_list: bool
@@ -91,7 +91,9 @@ class Default(msgspec.Struct, frozen=True):
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """The reason why a default does not fit its type: a ``word`` of it, or all. ``meant`` stands there where it is certain."""
+    """The reason why a default does not fit its type, because of a ``word`` in it or entirely. ``meant`` is the intended text if
+    it is certain.
+    """
 
     kind: Fault
     message: str
@@ -121,7 +123,7 @@ _MAX_INT = 2**63
 
 
 def misfits(of: SchemaType, default: Default) -> list[Mismatch]:
-    """The reason why ``default`` is none for an argument of type ``of``; nothing if it is one."""
+    """Return the reasons why ``default`` is not valid for an argument of type ``of``, or nothing if it is valid."""
     found = [mismatch for item in default.items if (mismatch := _unreadable(of, item)) is not None]
     if found:
         return found
@@ -152,7 +154,9 @@ def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
         advice = f"write `{meant}`" if meant else "a word can only be a dtype, a layout or a memory format"
         return Mismatch("default", f"`{item.text}` is not a value of type `{of}`; {advice}", True, item, meant)
     if item.sort == "str" and "\\" in _ESCAPE.sub("", item.text):
-        return Mismatch("default", f"torch does not read all escapes in {item.text}; it knows those of C", True, item)
+        return Mismatch(
+            "default", f"torch does not read all escapes in {item.text}; it supports those of C", True, item
+        )
     return None
 
 

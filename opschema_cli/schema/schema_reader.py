@@ -1,4 +1,4 @@
-"""A place in the words of a schema, the faults found so far, and how reading goes on behind a fault."""
+"""A position in the tokens of a schema, the errors found so far, and the recovery from errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Reader:
         self.word = self.words[index]
 
     def next(self) -> str:
-        """Step over a word; the one that follows."""
+        """Skip a token, and return the next one."""
         if self.word:
             self.at += 1
             self.word = self.words[self.at]
@@ -51,22 +51,22 @@ class Reader:
         return f"`{self.word[:40]}`" if self.word else "the end"
 
     def error(self, kind: Fault, message: str, span: Span, edit: Edit | None = None, *, refused: bool = True) -> None:
-        """Note a fault that does not keep the schema from being read."""
+        """Record an error that does not prevent parsing."""
         self.errors.append(SchemaError(kind, message, span, edit, refused))
 
     @property
     def readable(self) -> bool:
-        """Whether all could be read; ``unread`` has what could not."""
+        """Whether everything was parsed; ``unread`` has the rest."""
         return not self.unread
 
     def broken(self, kind: Fault, message: str, span: Span | None = None, edit: Edit | None = None) -> None:
-        """Note a fault, here unless told, that leaves a part of the schema open."""
+        """Record an error, at this position by default, that leaves a part of the schema unparsed."""
         span = self.tokens.span(self.at) if span is None else span
         self.unread.append(span)
         self.error(kind, message, span, edit)
 
     def fail(self, kind: Fault, message: str) -> NoReturn:
-        """Note that what stands here cannot be read."""
+        """Record that the text at this position cannot be parsed."""
         if is_stray(self.word):
             quote = self.word[0] in "\"'"
             kind = "unclosed" if quote else "character"
@@ -95,7 +95,7 @@ class Reader:
             self.next()
 
     def _item(self, read: Callable[[], None]) -> None:
-        """One item, and what else stands before the comma or bracket that ends it."""
+        """Parse one item, and handle extra text before the comma or bracket that ends it."""
         if self.word in (",", ")"):
             self._nothing()
             return
@@ -120,7 +120,7 @@ class Reader:
             self.skip(first)
 
     def _nothing(self) -> None:
-        """A comma with nothing before or behind it."""
+        """Record a comma with nothing before or after it."""
         if self.word == ",":
             span = self.tokens.span(self.at)
             glued = self.words[self.at - 1] == "," and self.tokens.end(self.at - 1) == span.start
@@ -131,7 +131,7 @@ class Reader:
         self.broken("comma", "there is nothing on one side of the comma", span, edit)
 
     def skip(self, first: int) -> None:
-        """Go to the comma or bracket that ends the item which begins at ``first``, or to the arrow or end behind it."""
+        """Skip to the comma or bracket that ends the item starting at ``first``, or to the arrow or the end of the text."""
         self._find_end(first)
         self.unread.append(Span(self.tokens.starts[first], self.tokens.starts[self.at]))
 

@@ -10,18 +10,18 @@ from opschema_cli.schema.schema_tokens import SchemaError
 
 
 def faults_of_schema(schema: OperatorSchema) -> list[SchemaError]:
-    """Faults of a schema as a whole, or of what could be read of it."""
+    """Yield the errors of an entire schema, or of the part that could be parsed."""
     return [*_default_order(schema), *_duplicates(schema), *_aliased_values(schema)]
 
 
 def _default_order(schema: OperatorSchema) -> Iterator[SchemaError]:
-    """A positional argument needs a default behind one that has it; torch lets lists go without."""
+    """Yield the positional arguments without a default after one with a default. Torch allows this for lists."""
     before = ""
     for item in schema.positional:
         if item.default is not None:
             before = before or item.name
         elif before and not item.type.is_list:
-            message = f"`{item.name}` has no default and stands behind `{before}`, which has one"
+            message = f"`{item.name}` has no default and follows `{before}`, which has one"
             yield SchemaError("default-order", message, item.span)
 
 
@@ -35,7 +35,7 @@ def _duplicates(schema: OperatorSchema) -> Iterator[SchemaError]:
 
 
 def writes_a_value(of: SchemaType) -> bool:
-    """Whether a number or a word is annotated as written; a list of them can be."""
+    """Whether a number or a string is annotated as written. A list of them can be."""
     if of.annotation is None or not of.annotation.write or of.base not in VALUES:
         return False
     return any(part.alias is not None and not part.is_list for part in of.parts())

@@ -1,4 +1,4 @@
-"""The one way in which torchgen writes a schema; it compares what it was given with what it would write."""
+"""The canonical spelling of a schema: torchgen compares its input with the text that it would write itself."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _lone_parentheses(schema: OperatorSchema, tokens: Tokens) -> Iterator[Schema
     if tokens.words[first] == "(" and tokens.words[last] == ")" and tokens.starts[last] >= inner.end:
         span = tokens.span(first, last)
         written = tokens.text[slice(*inner)]
-        yield SchemaError("spacing", "a single return stands without parentheses", span, Edit(span, written))
+        yield SchemaError("spacing", "a single return is written without parentheses", span, Edit(span, written))
 
 
 def _words(tokens: Tokens) -> Iterator[SchemaError]:
@@ -85,4 +85,4 @@ def _words(tokens: Tokens) -> Iterator[SchemaError]:
             message = "torchgen cuts a schema at `, ` and `=`, in a string too"
             yield SchemaError("default", message, tokens.span(index))
         elif word == "...":
-            yield SchemaError("vararg", "torchgen knows no `...`", tokens.span(index))
+            yield SchemaError("vararg", "torchgen has no `...`", tokens.span(index))

@@ -32,7 +32,7 @@ _TORCHGEN_REFUSES = ("alias-type", "list-size", "star")
 
 
 class ParsedSchema(msgspec.Struct, frozen=True):
-    """A parsed schema string. ``schema`` is None where a part could not be read; ``errors`` are in the text's order."""
+    """A parsed schema string. ``schema`` is None if a part could not be parsed; ``errors`` are in text order."""
 
     schema: OperatorSchema | None
     errors: tuple[SchemaError, ...] = ()
@@ -71,7 +71,7 @@ class _SchemaReader(TypeReader):
     """One pass over the words of a schema."""
 
     def schema(self) -> OperatorSchema:
-        """All of it; what cannot be read is left out."""
+        """Return the entire schema, without the parts that cannot be parsed."""
         namespace, name, overload, span = self._name()
         self._arguments: list[Argument] = []
         self._returns: list[Return] = []
@@ -115,7 +115,7 @@ class _SchemaReader(TypeReader):
     # -- the name ------------------------------------------------------------------------------------------------------
 
     def _name(self) -> tuple[str, str, str, Span]:
-        """Namespace, name, overload, and where they stand; empty in a schema without name."""
+        """Parse namespace, name and overload, and return them with their place. All are empty in a schema without a name."""
         last = self.words.index("(") if "(" in self.words else len(self.words) - 1
         if last == 0:
             return "", "", "", Span(self.tokens.starts[0], self.tokens.starts[0])
@@ -156,7 +156,7 @@ class _SchemaReader(TypeReader):
         if self._dots is not None:
             self.fail("vararg", "`...` must be the last argument")
         if self.word == "*":
-            again = "`*` appears twice; all arguments behind the first are keyword-only" if self._star else ""
+            again = "`*` appears twice; all arguments after the first are keyword-only" if self._star else ""
             self._star = True
             message = again or ("no argument follows `*`" if self.peek in (")", "") else "")
             if message:
@@ -235,7 +235,7 @@ class _SchemaReader(TypeReader):
     # -- returns -------------------------------------------------------------------------------------------------------
 
     def _arrow(self) -> bool:
-        """Pass ``->``, or say what stands in its place; whether returns can follow."""
+        """Skip ``->``, or record an error if there is other text. Return whether returns can follow."""
         if self.word == "->":
             self.next()
             return True
@@ -248,7 +248,7 @@ class _SchemaReader(TypeReader):
             self.broken("arrow", "the returns follow `->`", span, Edit(span, "->"))
             self.go(self.at + 2)
         elif self.word == "(" or self.word in BASE_TYPES:
-            self.broken("arrow", "`->` must stand before the returns", edit=Edit(gap, " -> "))
+            self.broken("arrow", "`->` must precede the returns", edit=Edit(gap, " -> "))
         else:
             self.broken("arrow", f"`->` must follow the arguments, not {self.found}")
             while self.word and self.word != "->":
@@ -284,7 +284,7 @@ class _SchemaReader(TypeReader):
             self.broken("character", f"{self.found} is not allowed in a schema")
         elif self._dots is None or self.readable:
             span = self.tokens.span(self.at, last)
-            self.broken("syntax", f"nothing can follow the returns, and here stands {self.found}", span)
+            self.broken("syntax", f"nothing can follow the returns, but found {self.found}", span)
 
     def _lines(self) -> None:
         """A schema goes on over lines only inside of brackets."""

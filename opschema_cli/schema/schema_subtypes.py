@@ -27,7 +27,7 @@ _COVARIANT = ("Tuple", "Future", "RRef", "Await")
 
 @lru_cache(maxsize=4096)
 def alternatives(of: SchemaType) -> Alternatives:
-    """The alternatives of a type, without those that another of them covers."""
+    """Return the alternatives of a type, without those covered by another."""
     if of.optional and of.inner is not None:
         return _reduced(alternatives(of.inner) | {_NONE})
     if of.inner is not None:
@@ -58,7 +58,7 @@ def _reduced(found: Alternatives) -> Alternatives:
 
 
 def is_subtype(of: SchemaType, other: SchemaType) -> bool:
-    """Whether a value of one type can be given where the other is expected."""
+    """Whether a value of one type can be used where the other is expected."""
     return _is_subtype(alternatives(of), alternatives(other))
 
 

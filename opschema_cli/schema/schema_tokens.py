@@ -1,4 +1,4 @@
-"""The words of a schema string, cut as torch's lexer (torch/csrc/jit/frontend/lexer.h) cuts them, and what is wrong with one."""
+"""Tokens of a schema string, split like in torch's lexer (torch/csrc/jit/frontend/lexer.h), and the errors in a token."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ KEYWORDS = frozenset(keyword.kwlist) - set(_NOT_TORCHSCRIPT) | {"Ellipsis", "Non
 
 
 class Tokens:
-    """The words of ``text`` with their places; the last one is empty and stands at its end."""
+    """The tokens of ``text`` with their places. The last one is empty and marks the end."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -142,7 +142,7 @@ _LITERAL = re.compile(rf"{_STRING}|{_STRING.replace(chr(39), chr(34))}", re.DOTA
 
 
 def is_stray(word: str) -> bool:
-    """Whether a word is none of the language: an unclosed string or a foreign character."""
+    """Whether a token is not part of the schema language: an unclosed string or a foreign character."""
     if not word or word in _PUNCTUATION or word in ("->", "..."):
         return False
     return not ((word[0].isascii() and (word[0].isalnum() or word[0] == "_")) or is_number(word) or is_string(word))

@@ -18,7 +18,7 @@ _ALIAS = re.compile(r"\([a-z](?:\|[a-z])?!?(?: -> (?:\*|[a-z](?:\|[a-z])*))?\)")
 
 
 def faults_of_torchgen(schema: OperatorSchema, *, whole: bool) -> list[SchemaError]:
-    """Parts of a schema that the dispatcher accepts and torchgen refuses; ``whole`` if all of it was read."""
+    """Yield the parts of a schema that the dispatcher accepts and torchgen rejects; ``whole`` if all of it was parsed."""
     found = [*_form(schema), *_slots(schema), *_options(schema)]
     if any(item.alias is not None for item in schema.slots) or _is_in_place(schema.name):
         found += [*_argument_order(schema), *_aliased_returns(schema)]
@@ -49,17 +49,17 @@ def _slots(schema: OperatorSchema) -> Iterator[SchemaError]:
             continue
         unknown = {part.name for part in item.type.parts() if part.inner is None and not _is_known(part)}
         for name in sorted(unknown):
-            message = f"native_functions.yaml has no type `{name}`" if name != "Tuple" else "torchgen knows no tuples"
+            message = f"native_functions.yaml has no type `{name}`" if name != "Tuple" else "torchgen has no tuples"
             yield SchemaError("unknown-type", message, item.type_span)
         if not unknown and not _is_annotated_well(item.type):
             yield SchemaError("alias", f"torchgen takes no annotation such as in `{item.type.text()}`", item.type_span)
 
 
 def _aliased_returns(schema: OperatorSchema) -> Iterator[SchemaError]:
-    """Torchgen takes what follows the last space of a return for its name."""
+    """Yield the returns with an alias annotation that torchgen misreads: it takes the text after the last space for the name."""
     for value in schema.returns:
         if value.name is None and value.alias is not None and value.alias.after:
-            message = f"torchgen cannot read `{value.type.text()}` without a name behind it"
+            message = f"torchgen cannot read `{value.type.text()}` without a name after it"
             yield SchemaError("alias", message, value.type_span)
 
 
@@ -91,17 +91,15 @@ def _argument_order(schema: OperatorSchema) -> Iterator[SchemaError]:
         if item.is_write:
             out = out or item.name
         elif out:
-            yield SchemaError(
-                "out", f"`{item.name}` is not written and stands behind the out argument `{out}`", item.span
-            )
+            yield SchemaError("out", f"`{item.name}` is not written and follows the out argument `{out}`", item.span)
     _, before, _ = _around_self(schema)
     for item in before:
         if item.is_write:
-            yield SchemaError("inplace", f"`{item.name}` is written and stands before `self`", item.span)
+            yield SchemaError("inplace", f"`{item.name}` is written and precedes `self`", item.span)
 
 
 def _around_self(schema: OperatorSchema) -> tuple[Argument | None, tuple[Argument, ...], tuple[Argument, ...]]:
-    """``self``, the positional arguments before it and those behind it; all are behind where there is no ``self``."""
+    """Return ``self`` and the positional arguments before and after it. Without ``self``, all of them are after it."""
     items = schema.positional
     at = next((index for index, item in enumerate(items) if item.name == "self"), None)
     return (None, (), items) if at is None else (items[at], items[:at], items[at + 1 :])
@@ -133,7 +131,7 @@ def _options_at(schema: OperatorSchema, at: int) -> bool:
 
 
 def _written(schema: OperatorSchema) -> tuple[Argument, ...]:
-    """The out arguments: what is written and keyword-only."""
+    """Return the out arguments, which are keyword-only and written."""
     return tuple(item for item in schema.kwarg_only if item.is_write)
 
 
@@ -175,9 +173,7 @@ def _returned(schema: OperatorSchema, *, judged: bool) -> Iterator[SchemaError]:
     for value in schema.returns:
         source = next((item for item in behind if item.is_write and item.alias == value.alias), None)
         if source is not None:
-            message = (
-                f"`{source.name}` is written and positional: it cannot be returned; an out argument stands behind `*`"
-            )
+            message = f"`{source.name}` is written and positional: it cannot be returned; an out argument follows `*`"
             yield SchemaError("out", message, value.span)
         elif judged:
             continue

@@ -44,11 +44,11 @@ class TypeReader(Reader):
             return of
         meant = SchemaType(inner=of.inner.aliased(self._alias()), optional=True)
         span = self.tokens.span(first, self.at - 1)
-        self.broken("alias", f"the annotation stands before `?`: `{meant.text()}`", span, Edit(span, meant.text()))
+        self.broken("alias", f"the annotation goes before `?`: `{meant.text()}`", span, Edit(span, meant.text()))
         return meant
 
     def _sized(self, of: SchemaType) -> SchemaType:
-        """A list with a size, and what stands behind it."""
+        """Parse a list with a size, and its suffix."""
         self.next()
         digits = re.match(r"\d+", self.word)
         if not is_number(self.word) or digits is None:
@@ -68,7 +68,7 @@ class TypeReader(Reader):
         return of
 
     def type(self) -> SchemaType:
-        """A type with the lists, optionals and annotations behind it."""
+        """Parse a type with its suffixes: lists, optionals and annotations."""
         self._deeper()
         word = self.word
         if word == "Tensor":
@@ -105,7 +105,7 @@ class TypeReader(Reader):
         if of.name in _NONE:
             self.error("type", "`None` cannot be optional", span)
         elif of.optional:
-            self.error("type", "the second `?` says nothing", span, Edit(span, ""), refused=False)
+            self.error("type", "the second `?` has no effect", span, Edit(span, ""), refused=False)
             return of
         return SchemaType(inner=of, optional=True)
 
@@ -156,14 +156,14 @@ class TypeReader(Reader):
         """``__torch__.torch.classes.ns.Name``, a class registered in C++."""
         for expected in ("__torch__", ".", "torch", ".", "classes", ".", "", ".", ""):
             if self.word != expected if expected else not is_name(self.word):
-                self.fail("type", f"a class is written `__torch__.torch.classes.ns.Name`; here stands {self.found}")
+                self.fail("type", f"a class is written `__torch__.torch.classes.ns.Name`; found {self.found}")
             self.next()
         return SchemaType("".join(self.words[self.at - 9 : self.at]))
 
     def _base(self) -> SchemaType:
         first, name = self.at, self.word
         if name not in _NONE and not is_name(name):
-            self.fail("syntax", f"a type must stand here, not {self.found}")
+            self.fail("syntax", f"expected a type, not {self.found}")
         while self.next() == "." and is_name(self.peek):
             self.next()
             name += f".{self.word}"
@@ -232,13 +232,11 @@ class TypeReader(Reader):
             end = self.tokens.end(self.at - 1)
             self.broken("unclosed", "the alias annotation must end with `)`", edit=Edit(Span(end, end), ")"))
         else:
-            self.fail(
-                "alias", f"an alias annotation has the form `(a)`, `(a!)` or `(a -> *)`; here stands {self.found}"
-            )
+            self.fail("alias", f"an alias annotation has the form `(a)`, `(a!)` or `(a -> *)`; found {self.found}")
         return AliasInfo(before, write, after)
 
     def _alias_set(self) -> tuple[str, ...]:
-        """``a|b`` or ``*``; behind ``*`` torch reads no more names."""
+        """Parse ``a|b`` or ``*``. Torch reads no more names after ``*``."""
         names: list[str] = []
         while True:
             if self.word == "*":
@@ -246,9 +244,7 @@ class TypeReader(Reader):
                 self.next()
             elif "*" not in names:
                 if not is_name(self.word):
-                    self.fail(
-                        "alias", f"an alias annotation names a set by a letter, as in `(a!)`; here stands {self.found}"
-                    )
+                    self.fail("alias", f"an alias annotation names a set by a letter, as in `(a!)`; found {self.found}")
                 names.append(self.word)
                 self.next()
             if self.word != "|":

@@ -53,7 +53,7 @@ _INTEGER = re.compile(r"-?\d+")
 
 
 def default_value(of: Argument) -> Constant | None:
-    """The default that torch stores; None of an argument without one."""
+    """Return the default that torch stores, or None for an argument without one."""
     if of.default is None:
         return None
     if of.type.is_list and of.type.inner is not None:
@@ -107,7 +107,7 @@ def _string(text: str) -> str:
 
 
 def _number(base: str, text: str) -> Constant:
-    """A number: torch looks for the letters ``j``, ``.`` and ``e``, and reads what it can of the rest."""
+    """Parse a number like torch, which looks for the letters ``j``, ``.`` and ``e`` and ignores an invalid rest."""
     if base == "complex" or "j" in text:
         return "complex", _double(text[:-1])
     if base == "float" or "." in text or "e" in text:
@@ -126,7 +126,7 @@ def _double(text: str) -> object:
 # -- alias annotations -------------------------------------------------------------------------------------------------
 
 Alias: TypeAlias = "tuple[bool, frozenset[str], frozenset[str], tuple[Alias, ...]]"
-"""Whether it is written, the sets before and after, and the annotations of what it contains."""
+"""Whether the value is written, the alias sets before and after, and the annotations of its contents."""
 
 
 def alias_values(slots: tuple[Argument | Return, ...]) -> list[Alias | None]:

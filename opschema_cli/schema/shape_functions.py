@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opschema_cli.schema.values import Tensor, Value
 
 _MAX_DIGITS = 1024
-"""Longest text that ``int()`` reads; 1024 hexadecimal digits are 4096 bits."""
+"""Maximum length of a text passed to ``int()``; 1024 hexadecimal digits are 4096 bits."""
 
 _MISSING: Any = object()
 
@@ -65,7 +65,7 @@ class Functions(Mapping[str, Function]):
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all ``shapes`` broadcast to, as :func:`torch.broadcast_shapes` gives it.
+    """Return the shape that all ``shapes`` broadcast to, like :func:`torch.broadcast_shapes`.
 
     Raises:
         ValueError: they do not broadcast, or a length is negative.
@@ -105,7 +105,7 @@ def dim_uniqueness(x: Tensor, dim: int | Sequence[int] | None) -> bool:
 
 
 def reduced_axes(x: Tensor, dim: int | Sequence[int] | None) -> frozenset[int]:
-    """The axes, from 0, that a reduction over ``dim`` removes: all of them for None or an empty sequence."""
+    """Return the axes, 0-based, that a reduction over ``dim`` removes: all of them for None or an empty sequence."""
     return _axes(x.ndim, dim)
 
 

@@ -39,7 +39,7 @@ class ShapeProblem(msgspec.Struct, frozen=True):
 
 
 class Dimension(msgspec.Struct, frozen=True):
-    """One dimension; ``expression`` is the size, None for ``...``, a wildcard and what cannot be read."""
+    """One dimension; ``expression`` is the size, or None for ``...``, a wildcard and unreadable text."""
 
     text: str
     span: Span
@@ -80,7 +80,7 @@ class ShapeDeclaration(msgspec.Struct, frozen=True, dict=True):
         return tuple(symbol for item in self.dimensions or () for symbol in item.symbols())
 
     def as_rule(self, tensor: str) -> Expression | None:
-        """The shape rule that says the same (``x.shape == (M, K,)``); None where no rule can."""
+        """Return the equivalent shape rule (``x.shape == (M, K,)``), or None if there is none."""
         sizes = [item.expression for item in self.dimensions or ()]
         if self.alias is not None:
             shape = f"{self.alias.name}.shape"
@@ -117,7 +117,7 @@ def _no_size(text: str, span: Span, kind: _NoSize, problem: ShapeProblemKind, me
 
 
 def _expression_problem(expression: Expression, start: int) -> ShapeProblem | None:
-    """The first thing in it that is not arithmetic on names and integers."""
+    """Return the first part of an expression that is not arithmetic on names and integers."""
     for node in ast.walk(expression.tree):
         if isinstance(node, ast.expr) and not _is_arithmetic(node):
             found = expression.part(node)
@@ -139,7 +139,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 @lru_cache(maxsize=2048)
 def parse_shape(text: str) -> ShapeDeclaration:
-    """Read a shape declaration; what is wrong with it is in ``problems``, never raised."""
+    """Parse a shape declaration. Errors are listed in ``problems`` and never raised."""
     alias = _ALIAS.fullmatch(text)
     if alias is not None:
         return ShapeDeclaration(text, None, Reference(alias[1], Span(*alias.span(1))))
@@ -175,7 +175,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _split(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
-    """The pieces between top-level commas; one comma behind the last piece is allowed."""
+    """Return the pieces between top-level commas. A trailing comma is allowed."""
     pieces = []
     depth, begin = 0, start
     for index in range(start, end):

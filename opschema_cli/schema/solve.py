@@ -1,4 +1,4 @@
-"""Binding: what shape rules say about the symbols and shapes that a workload row leaves open.
+"""Binding: derives the symbols and shapes that a workload row leaves open from shape rules.
 
 Rules are equations as much as checks: ``q.shape == (B, S, H, D)`` gives four symbols once ``q.shape`` is
 known, and ``q.shape`` once the symbols are. What has no value stays *unresolved*; a rule is *violated* only
@@ -47,7 +47,7 @@ def solve(
     unknown: Collection[str] = (),
     functions: Functions = SHAPE_FUNCTIONS,
 ) -> Solution:
-    """Find what follows from ``rules`` and declared ``shapes``, and what becomes of each of them.
+    """Derive values from ``rules`` and declared ``shapes``, and decide each of them.
 
     ``known`` holds what the row gives: params, symbols, a :class:`Tensor` for each tensor (without shape
     where the row gives none), None for an optional tensor that the row omits. A tensor that only ``shapes``
@@ -73,11 +73,11 @@ def solve(
 
 
 _MAX_TRIES = 50
-"""Most retries of one rule after names in it were found."""
+"""Maximum number of retries of one rule after names in it were found."""
 
 
 class _Solver:
-    """The values so far. They only grow, so what was decided once stays so."""
+    """The values found so far. Values are only added, so earlier decisions stay valid."""
 
     def __init__(self, values: dict[str, Value], hidden: set[str], functions: Functions) -> None:
         self.values = values
@@ -108,7 +108,7 @@ class _Solver:
         return outcomes
 
     def settle(self, part: Expression, *, binding: bool) -> Outcome:
-        """Decide ``part``; with ``binding`` it must hold, and what follows from that becomes known."""
+        """Decide ``part``. With ``binding`` it must hold, and its consequences become known values."""
         node = part.tree
         if isinstance(node, ast.Compare) and is_equation(node):
             if binding and self.name_sizes(part):
@@ -217,7 +217,7 @@ class _Solver:
         return list(found.items())
 
     def is_open(self, part: Expression) -> bool:
-        """Whether ``part`` surely has no value yet, so that evaluating it would be in vain."""
+        """Whether ``part`` certainly has no value yet, so that evaluation would be pointless."""
         return is_strict(part) and self.reads_open(part)
 
     def reads_open(self, part: Expression) -> bool:
@@ -263,7 +263,7 @@ class _Solver:
 
 
 class _Trial:
-    """Trial solution of one equation; nothing of it counts if it contradicts itself.
+    """A tentative solution of one equation, which is discarded if it contradicts itself.
 
     ``exact`` says whether ``found`` is all that it takes to make the sides equal.
     """
@@ -332,7 +332,7 @@ class _Trial:
         self.found[name] = value
 
     def solve_for(self, pattern: Expression, wanted: Any) -> None:
-        """Solve ``slope * name + offset == wanted``, where that is what ``pattern`` says."""
+        """Solve ``slope * name + offset == wanted`` if ``pattern`` has this form."""
         line = self.line(pattern) if type(wanted) is int else None
         if line is not None and line.slope and (wanted - line.offset) % line.slope == 0:
             self.bind(line.name, (wanted - line.offset) // line.slope)
@@ -340,7 +340,7 @@ class _Trial:
             self.exact = False
 
     def line(self, pattern: Expression) -> Line | None:
-        """``pattern`` as a linear expression in at most one open name."""
+        """Return ``pattern`` as a linear expression in at most one open name."""
         node = pattern.tree
         if isinstance(node, ast.Name) and node.id not in self.solver.values:
             return Line(node.id, 1, 0)
@@ -382,7 +382,7 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 
 def _combined(outcomes: Sequence[Outcome], decisive: type[Outcome], open_: Unresolved) -> Outcome:
-    """The outcome of ``and`` (a violated part decides) or ``or`` (one that holds does)."""
+    """Combine outcomes for ``and`` (a violated part decides) or ``or`` (a part that holds decides)."""
     for outcome in outcomes:
         if isinstance(outcome, decisive):
             return outcome

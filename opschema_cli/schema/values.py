@@ -1,4 +1,4 @@
-"""Values of expressions: tensors as a rule sees them, values of names, and errors."""
+"""Values of expressions: tensors as rules see them, values of names, and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Tensor(msgspec.Struct, frozen=True):
-    """A tensor as a rule sees it: a shape, None while it is not known, and the name it goes by."""
+    """A tensor as rules see it: its shape, or None if it is not known, and its name."""
 
     shape: tuple[int, ...] | None = None
     name: str = "tensor"
@@ -49,7 +49,7 @@ class EvaluateError(Exception):
 
     @property
     def reason(self) -> str:
-        """The fault, in words."""
+        """The error as text."""
         return self.wording.format(self.subject)
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Unsupported(EvaluateError):  # noqa: N818
 
 
 class BudgetExceeded(EvaluateError):  # noqa: N818
-    """The expression asks for more than its :class:`Budget`."""
+    """The expression exceeds its :class:`Budget`."""
 
     wording = "it takes more {} than an expression may"
 

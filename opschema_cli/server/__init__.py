@@ -1,1 +1,1 @@
-"""The language server: what the command line finds, shown while texts are being edited."""
+"""The language server: shows the findings of the command line in texts that are being edited."""

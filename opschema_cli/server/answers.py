@@ -100,7 +100,7 @@ def _located(
 
 
 async def _ask_hit(ls: OpschemaServer, params: _AtPosition, answer: Callable[[Asked, Table, Hit], T]) -> T | None:
-    """The answer to a question about what is at a position; None where no operator is."""
+    """Answer a question about the operator at a position, or return None if there is no operator."""
 
     def question(asked: Asked) -> T | None:
         table = asked.table

@@ -1,4 +1,4 @@
-"""The server itself: what a client may send, and what it is sent."""
+"""The language server: its requests, notifications and responses."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class OpschemaServer(LanguageServer):
         return sorted({*map(find_root, self.folders), *map(self.root_of, self.documents)})
 
     def path_of(self, uri: str) -> Path | None:
-        """The file of an address; None of one that is no file, or lies in none of the client's folders."""
+        """Return the file of a URI, or None if the URI is not a file in one of the client's folders."""
         name = to_fs_path(uri)
         path = Path(name) if name else None
         if path is None or (self.folders and not any(path.is_relative_to(folder) for folder in self.folders)):
@@ -158,7 +158,7 @@ class OpschemaServer(LanguageServer):
             self.flush()
 
     def flush(self) -> None:
-        """Lint now what was changed."""
+        """Lint the changed files now."""
         waiting, self._waiting = self._waiting, {}
         for root, paths in waiting.items():
             self.worker.update(root, self.documents, paths)
@@ -166,7 +166,7 @@ class OpschemaServer(LanguageServer):
     # Questions
 
     async def ask(self, uri: str, question: Callable[[Asked], T]) -> T | None:
-        """The answer to a question about a file; None where it is none of a workspace.
+        """Answer a question about a file, or return None if it is not in a workspace.
 
         Raises:
             JsonRpcException: the text has changed meanwhile.
@@ -206,7 +206,7 @@ class OpschemaServer(LanguageServer):
         return from_fs_path(str(full)) or ""
 
     def converter(self, rooted: RootedLint, outcome: Outcome | None = None) -> Converter:
-        """The converter of the findings of a workspace: of its last run unless an ``outcome`` is given."""
+        """Return the converter for the findings of a workspace: of its last run, or of ``outcome``."""
         warm = rooted.warm
         assert warm is not None  # it was linted
         outcome = outcome or rooted.outcome
@@ -243,7 +243,9 @@ class OpschemaServer(LanguageServer):
         self._later(self._publish, rooted.root, found, versions)
 
     def _refused(self, rooted: RootedLint) -> dict[str, list[types.Diagnostic]]:
-        """A configuration that is refused, at its place in the file; one that has none is shown to the user."""
+        """Return the errors of a rejected configuration at their places in the file. An error without a place is shown to the
+        user.
+        """
         assert rooted.error is not None  # there is no outcome
         for name in ("opschema.toml", "pyproject.toml"):
             path = rooted.root / name
@@ -272,8 +274,8 @@ class OpschemaServer(LanguageServer):
     def _publish_one(
         self, root: Path, path: Path, document: Document, items: list[types.Diagnostic], edited: bool
     ) -> None:
-        """Publish the findings of an open text, unless it has changed meanwhile; of one that was not edited, only other ones than
-        before.
+        """Publish the findings of an open text, unless it has changed meanwhile. If it was not edited, publish them only if they
+        changed.
         """
         known = self._published.setdefault(root, {})
         if self.documents.get(path) is document and (edited or items != known.get(document.uri, [])):

@@ -57,7 +57,7 @@ def _values(found: Iterable[Schema], operators: Iterable[str]) -> list[str]:
 
 
 def _at(schema: Schema, path: Iterable[str]) -> Iterator[Schema]:
-    """The schemas of what a path leads to, references followed."""
+    """Yield the schemas at the end of a path, with references resolved."""
     nodes = [_followed(schema, schema)]
     for step in path:
         nodes = [_followed(schema, part) for node in nodes for part in _parts(node, step)]

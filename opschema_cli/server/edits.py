@@ -27,7 +27,7 @@ def workspace_edit(
 
 
 def difference(source: Source, text: str) -> list[Edit]:
-    """The edits of entire lines that turn a text into another."""
+    """Return the edits of entire lines that turn one text into another."""
     before, after = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
     starts = [0]
     for line in before:

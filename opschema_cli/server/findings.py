@@ -23,7 +23,9 @@ _SEVERITIES = {
 
 
 class Converter:
-    """Converts findings. ``source_of`` gives the text of a file, ``uri_of`` its address, ``pages`` those of rules by code."""
+    """Converts findings. ``source_of`` returns the text of a file, ``uri_of`` its URI, and ``pages`` maps rule codes to their
+    pages.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class Converter:
         self.source_of, self.uri_of, self.encoding, self._pages = source_of, uri_of, encoding, pages
 
     def location(self, place: Place) -> types.Location:
-        """Where a place is; the beginning of a file that cannot be read."""
+        """Return the location of a place, or the start of the file if it cannot be read."""
         source = self.source_of(place.path)
         start = types.Position(0, 0)
         found = range_of(source, place.span, self.encoding) if source is not None else types.Range(start, start)

@@ -39,7 +39,7 @@ def verify_lenses(warm: WarmLint, source: Source, converter: Converter) -> list[
 
 
 async def run_verify(server: LanguageServer, root: str, op: str) -> None:
-    """Run ``opschema verify`` for an operator, over the saved files; the last line is shown, all of it is logged."""
+    """Run ``opschema verify`` for an operator, using the saved files. Show the last line of the output, and log all of it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _RUN, "verify", "--", op), cwd=root, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
     )

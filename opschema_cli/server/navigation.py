@@ -16,14 +16,14 @@ from opschema_cli.server.table import Hit, Spot, Table
 from opschema_cli.source.text import Place, Source, Span
 
 WIDTH = 100
-"""Columns of what is shown of an operator."""
+"""Width in columns of an operator's text."""
 
 MOST_SYMBOLS = 200
-"""Most symbols that a search of the workspace gives."""
+"""Maximum number of symbols that a workspace search returns."""
 
 
 def hover(hit: Hit, source: Source, converter: Converter) -> types.Hover:
-    """What ``opschema show`` prints of an operator, or its lines about one argument."""
+    """Return the output of ``opschema show`` for an operator, or its lines about one argument."""
     texts = [drawn(operator, hit.argument, converter.source_of) for operator in hit.operators]
     value = "\n".join(f"```text\n{text}\n```" for text in dict.fromkeys(texts) if text)
     content = types.MarkupContent(types.MarkupKind.Markdown, value)
@@ -59,14 +59,14 @@ def _rows_of(operator: Operator, argument: str, sources: Sources) -> list[tuple[
 
 
 def other_side(table: Table, hit: Hit) -> list[Place]:
-    """The declaration of what an implementation writes, and the implementations of what a declaration writes."""
+    """Return the declaration if the cursor is on an implementation, and the implementations if it is on a declaration."""
     if hit.side == "declaration":
         return table.places(hit, ["implementation"]) or table.places(hit, ["declaration"])
     return table.places(hit, ["declaration"]) or table.places(hit, ["implementation"])
 
 
 def locations(places: Iterable[Place], converter: Converter) -> list[types.Location]:
-    """Where places are that lie in files of the workspace."""
+    """Return the locations of the places that are in files of the workspace."""
     return [converter.location(place) for place in places if not place.path.startswith("<")]
 
 

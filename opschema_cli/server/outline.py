@@ -1,4 +1,4 @@
-"""Where in a YAML text the cursor is, by its lines alone: a text that is being typed seldom parses."""
+"""The cursor's position in a YAML text, derived from the lines alone, because a text rarely parses while it is being typed."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class RunProgress:
             self._shown = True
 
     def end(self) -> None:
-        """End what is shown."""
+        """End the progress display."""
         if self._shown:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
         self._token, self._shown = "", False

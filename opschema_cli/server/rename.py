@@ -32,12 +32,12 @@ class Renaming(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name as it is now."""
+        """The current name."""
         return self.argument or self.operator.name
 
 
 def renaming_at(warm: WarmLint, hit: Hit, source: Source) -> Renaming:
-    """The renaming of what the cursor is on.
+    """Return the renaming of the symbol under the cursor.
 
     Raises:
         OpschemaError: no migration serves it; the message says why.

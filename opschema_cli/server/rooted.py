@@ -23,8 +23,8 @@ SETTINGS = frozenset({"opschema.toml", "pyproject.toml", DEFAULT_NAME, ".gitigno
 
 
 class RootedLint:
-    """The workspace at ``root``. ``checkpoint`` may end a run, ``progress`` is told how many files of how many are parsed,
-    ``looked`` is passed what is likely to be found in edited files, before a run ends.
+    """The workspace at ``root``. ``checkpoint`` can abort a run, ``progress`` receives the numbers of parsed files and of all
+    files, and ``looked`` receives the probable findings of edited files before a run ends.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class RootedLint:
 
     @property
     def warm(self) -> WarmLint | None:
-        """The runs so far; None where the workspace cannot be opened."""
+        """The runs so far, or None if the workspace cannot be opened."""
         return self._warm
 
     def close(self) -> None:
-        """End what runs for it."""
+        """Stop everything that runs for the workspace."""
         if self._warm is not None:
             self._warm.session.close()
             self._warm = None

@@ -1,4 +1,4 @@
-"""The operators of a workspace by places: what the cursor is on, and where else that is."""
+"""The operators of a workspace by place: the one under the cursor, and its other places."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Spot(msgspec.Struct, frozen=True, eq=False):
 
 
 class Hit(msgspec.Struct, frozen=True, eq=False):
-    """Operators that the cursor is on, or one argument of them, the span that is written of it, and its side, if that is known."""
+    """The operators under the cursor, or one argument of them, the span of the text, and its side if known."""
 
     operators: tuple[Operator, ...]
     span: Span
@@ -103,8 +103,8 @@ class Table(msgspec.Struct, dict=True):
         return self._by_file.get(path, [])
 
     def at(self, source: Source, offset: int) -> Hit | None:
-        """What is written at an offset: the shortest place there, else the operator whose name it is, else an argument of the entry
-        that it lies in, or the entry's operator on its key.
+        """Return the hit at an offset: the shortest place there, or the operator with this name, or an argument of the enclosing
+        entry, or the entry's operator on its key.
         """
         around = [spot for spot in self.in_file(source.path) if spot.place.span.start <= offset <= spot.place.span.end]
         around = [spot for spot in around if "\n" not in source.text[slice(*spot.place.span)]]
@@ -148,7 +148,7 @@ class Table(msgspec.Struct, dict=True):
         return [operator for operator in self.operators if operator.name in names]
 
     def places(self, hit: Hit, sides: Iterable[Side]) -> list[Place]:
-        """The places of what was hit on some sides."""
+        """Return the places of a hit on some sides."""
         wanted = frozenset(sides)
         found = (
             spot.place

@@ -26,16 +26,16 @@ from opschema_cli.session import Session
 from opschema_cli.workspace import ReadError, Workspace
 
 FirstLook = Callable[[Outcome, Set[str]], None]
-"""Is passed what is likely to be found in the files of some paths, before all of the workspace is judged."""
+"""Receives the probable findings of some files before the entire workspace is linted."""
 
 
 class Superseded(BaseException):
-    """A run was given up, since its texts have changed or the user has cancelled it. Nothing that catches errors catches it."""
+    """A run was aborted because its texts changed or the user cancelled it. Code that catches errors does not catch it."""
 
 
 class _PackRun(msgspec.Struct):
-    """The last run of a pack: its project, what it found and shared, and what was shared with it. ``changed`` are the files that
-    have changed since.
+    """The last run of a pack: its project, its findings, the values that it shared, and those that it received. ``changed`` are
+    the files that have changed since.
     """
 
     project: Project
@@ -61,7 +61,7 @@ class _PackRun(msgspec.Struct):
 
 
 class _Shared:
-    """Packs that ran before, as those in another process are seen: with what they share, and nothing to wait for."""
+    """The results of packs that ran in another process: the values that they share, with nothing to wait for."""
 
     def __init__(self, shared: Mapping[str, bytes]) -> None:
         self._shared = shared
@@ -155,7 +155,7 @@ class WarmLint:
         return pack, self._runs[pack.name].project, self._job
 
     def schema_of(self, path: str) -> bytes | None:
-        """The JSON Schema of a file, from the pack whose file it is; None where no pack has one."""
+        """Return the JSON Schema of a file from the pack that owns it, or None if no pack has one."""
         assert self._job is not None  # there is an outcome
         for pack in self._job.registry.packs:
             options, run = self._job.settings.pack_options[pack.name], self._runs.get(pack.name)
@@ -201,7 +201,7 @@ class WarmLint:
     def _first_findings(
         self, job: Job, pack: Pack, run: _PackRun, overlay: Mapping[str, str | None], report: Project
     ) -> PackFindings | None:
-        """The first findings of a pack that has read a changed file; None if there is no telling before it has run."""
+        """Return the first findings of a pack that has read a changed file, or None if they are unknown until it has run."""
         changes = run.changes_to(report.workspace)
         if changes is None:
             return None

@@ -1,4 +1,4 @@
-"""The thread that lints and answers. Runs give way to newer texts; requests wait for the run that their texts need."""
+"""The thread that lints and answers requests. Runs are aborted for newer texts; requests wait for the run of their texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Worker:
     # Called by the thread of the protocol
 
     def update(self, root: Path, documents: Mapping[Path, Document], changed: set[Path]) -> None:
-        """Lint a workspace with the open texts of all workspaces; a run that is going on is given up."""
+        """Lint a workspace with the open texts of all workspaces, and abort a run in progress."""
         with self._lock:
             self._documents = dict(documents)
             self._changed.setdefault(root, set()).update(changed)
@@ -70,7 +70,7 @@ class Worker:
             self._changed.clear()
 
     def ask(self, root: Path, question: Callable[[RootedLint], T]) -> Future[T]:
-        """The answer to a question about a workspace, linted with the texts as they are now.
+        """Answer a question about a workspace, linted with the current texts.
 
         Raises:
             Superseded: they change meanwhile.
@@ -126,7 +126,7 @@ class Worker:
             raise Superseded
 
     def _lint(self) -> None:
-        """Lint what has changed."""
+        """Lint the changed files."""
         while True:
             with self._lock:
                 if not self._changed:

@@ -1,1 +1,1 @@
-"""Files as facts with places: text, YAML, Python, C++. Nothing here knows operators."""
+"""Facts about files, with places: text, YAML, Python, C++. Nothing here knows about operators."""

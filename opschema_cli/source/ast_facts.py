@@ -42,11 +42,11 @@ from opschema_cli.source.text import Span
 
 
 class NotTakenError(Exception):
-    """The facts of this text have to come from libcst."""
+    """Raised if the facts of this text must be collected from libcst."""
 
 
 def collect_from_ast(text: str) -> ModuleFacts:
-    """The facts of a module's text.
+    """Collect the facts of a module's text.
 
     Raises:
         NotTakenError: the Python that runs does not parse it, or parses it to a tree that says less than libcst's.
@@ -61,7 +61,7 @@ def collect_from_ast(text: str) -> ModuleFacts:
 
 
 def expression_of(text: str, node: ast.expr) -> Expr:
-    """An expression of the tree of a text.
+    """Return an expression of the tree of a text.
 
     Raises:
         NotTakenError: CPython reads one of its names as another one.
@@ -73,11 +73,11 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 _NAME, _CONSTANT, _ATTRIBUTE = ast.Name, ast.Constant, ast.Attribute
 _WITH_BRACKETS = frozenset({ast.Tuple, ast.GeneratorExp})
-"""Kinds of nodes whose own brackets CPython counts as a part of them, and libcst does not."""
+"""Node kinds whose own brackets are part of the node for CPython, but not for libcst."""
 
 
 class _Reader:
-    """Turns one tree into statements and expressions."""
+    """Converts a tree to statements and expressions."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -97,12 +97,12 @@ class _Reader:
         return self.syntax
 
     def end(self, node: ast.stmt) -> int:
-        """The end of a statement; for CPython one of several lines also holds the semicolon behind its last."""
+        """Return the end of a statement; for CPython, the last one of a line also includes the semicolon after it."""
         end = self.places.end(node)
         return len(self.text[:end].rstrip("; \t\f\\\r\n")) if self.text[end - 1] == ";" else end
 
     def word(self, name: str, start: int) -> tuple[int, int]:
-        """The span of a name; CPython may have normalised it, and places few parts of formatted strings wrongly."""
+        """Return the span of a name; CPython may have normalized it, and places some parts of formatted strings wrongly."""
         if not self.text.startswith(name, start):
             raise NotTakenError
         return start, start + len(name)
@@ -325,7 +325,7 @@ class _Reader:
         return made
 
     def check_words(self, node: ast.expr) -> None:
-        """Check that the names of an attribute are where CPython places them."""
+        """Check that the names of an attribute are at the places that CPython gives."""
         while isinstance(node, ast.Attribute):
             self.word(node.attr, self.places.end(node) - len(node.attr))
             node = node.value
@@ -528,7 +528,7 @@ def _async(node: ast.stmt) -> str:
 
 
 def _params(args: ast.arguments) -> Iterator[tuple[ast.arg, ParamKind, ast.expr | None]]:
-    """The parameters in the order of the text, each with its default."""
+    """Yield the parameters in source order, each with its default."""
     plain = [*args.posonlyargs, *args.args]
     defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
     for index, (item, default) in enumerate(zip(plain, defaults, strict=True)):
@@ -542,7 +542,7 @@ def _params(args: ast.arguments) -> Iterator[tuple[ast.arg, ParamKind, ast.expr 
 
 
 def _arguments(node: ast.Call) -> list[tuple[str, ast.expr]]:
-    """Arguments of a call, in the order of the text: empty, ``*``, ``**`` or the keyword, and the value."""
+    """Return the arguments of a call in source order: an empty string, ``*``, ``**`` or the keyword, and the value."""
     plain = [("*", item.value) if type(item) is ast.Starred else ("", item) for item in node.args]
     if not node.keywords:
         return plain
@@ -553,7 +553,7 @@ def _arguments(node: ast.Call) -> list[tuple[str, ast.expr]]:
 
 
 def _dotted(node: ast.Attribute) -> str:
-    """The dotted name that an attribute is; empty if it is one of another value."""
+    """Return the dotted name of an attribute; empty if it is an attribute of another value."""
     value = node.value
     if type(value) is _NAME:
         return f"{value.id}.{node.attr}"

@@ -1,4 +1,4 @@
-"""Patterns of ``case`` clauses in CPython's syntax trees: the names that they bind, the expressions that they read, their places.
+"""Patterns of ``case`` clauses in CPython's syntax trees: the names that they bind and the expressions that they read, with places.
 
 CPython places neither a ``case`` nor a name behind ``as`` or ``**``.
 """
@@ -16,7 +16,7 @@ _TO_COLON = re.compile(r"(?:[\s),]|\\[\r\n]|#[^\r\n]*)*:")
 
 
 class PatternReader:
-    """Reads one pattern; ``expr`` gives the facts of an expression, and ``word`` the span of a name that begins at a place."""
+    """Reads one pattern; ``expr`` converts an expression to facts, and ``word`` returns the span of a name at a place."""
 
     def __init__(
         self, places: Places, expr: Callable[[ast.expr], Expr], word: Callable[[str, int], tuple[int, int]]
@@ -26,7 +26,7 @@ class PatternReader:
         self.read: list[Expr] = []
 
     def pattern(self, node: ast.pattern) -> None:
-        """Note what a pattern binds and reads, in the order of the text."""
+        """Record what a pattern binds and reads, in source order."""
         match node:
             case ast.MatchValue() | ast.MatchSingleton():
                 value = (
@@ -62,7 +62,7 @@ class PatternReader:
             self._bind(node.rest, self.places.after_space(self.places.last_stars(before, end) + 2))
 
     def _bind_last(self, node: ast.pattern, name: str | None) -> None:
-        """Note the name with which a pattern ends."""
+        """Record the name at the end of a pattern."""
         if name is not None:
             self._bind(name, self.places.end(node) - len(name))
 
@@ -71,12 +71,12 @@ class PatternReader:
 
 
 def first_case(places: Places, node: ast.Match) -> int | None:
-    """The start of the first ``case`` of a statement; None where it is not found."""
+    """Return the start of the first ``case`` of a statement; None if it is not found."""
     colon = _TO_COLON.match(places.text, places.end(node.subject))
     return places.after_space(colon.end()) if colon is not None else None
 
 
 def next_case(places: Places, before: ast.match_case) -> int:
-    """The start of the ``case`` behind another one."""
+    """Return the start of the next ``case``."""
     end = places.after_space(places.end(before.body[-1]))
     return places.after_space(end + 1) if places.text.startswith(";", end) else end

@@ -1,4 +1,4 @@
-"""Places of the nodes of CPython's syntax trees, as libcst has them.
+"""Places of the nodes in CPython's syntax trees, converted to those of libcst.
 
 CPython counts lines and bytes of UTF-8; opschema counts characters. A tuple's or generator's own brackets are not part of
 it for libcst, but are for CPython; a ``def``'s name and the ``**`` of a display have no place of their own there.
@@ -23,7 +23,7 @@ _BEFORE_NAME = re.compile(r"(?:async(?:\s|\\[\r\n])+)?(?:def|class)(?:\s|\\[\r\n
 
 
 def _line_ends(text: str) -> Iterable[int]:
-    """The places behind all newlines of a text."""
+    """Return the places after all newlines of a text."""
     if "\r" in text:
         return [match.end() for match in _NEWLINE.finditer(text)]
     return accumulate([len(line) + 1 for line in text.split("\n")[:-1]])
@@ -44,33 +44,33 @@ class Places:
         return self.text[self.starts[line] : self.starts[line + 1]]
 
     def _offset(self, line: int, column: int) -> int:
-        """The character at a byte of a line."""
+        """Return the character at a byte of a line."""
         if line in self.wide:
             column = len(self._line(line).encode()[:column].decode(errors="ignore"))
         return self.starts[line] + column
 
     def bounds(self, node: Placed) -> tuple[int, int]:
-        """The span of a node, as CPython places it."""
+        """Return the span of a node, according to CPython."""
         starts, wide = self.starts, self.wide
         if wide and (node.lineno in wide or node.end_lineno in wide):
             return self.start(node), self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[arg-type]
         return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]
 
     def start(self, node: Placed) -> int:
-        """The start of a node, for CPython."""
+        """Return the start of a node, according to CPython."""
         line = node.lineno
         return self._offset(line, node.col_offset) if line in self.wide else self.starts[line] + node.col_offset
 
     def end(self, node: Placed) -> int:
-        """The end of a node, for CPython."""
+        """Return the end of a node, according to CPython."""
         return self.bounds(node)[1]
 
     def outer(self, node: Placed) -> Span:
-        """The span of a node, as CPython places it."""
+        """Return the span of a node, according to CPython."""
         return Span(*self.bounds(node))
 
     def span(self, node: Placed) -> Span:
-        """The span of a node, as libcst places it."""
+        """Return the span of a node, according to libcst."""
         if isinstance(node, ast.Tuple) and self.bracketed(node):
             return self._inside(node, node.elts)
         if isinstance(node, ast.GeneratorExp):
@@ -95,7 +95,7 @@ class Places:
         return found.end() if found is not None else offset
 
     def bracketed(self, node: ast.Tuple) -> bool:
-        """Whether a tuple has brackets of its own: ``(a, b)``, not ``(a), b``."""
+        """Whether a tuple has its own brackets: ``(a, b)``, not ``(a), b``."""
         start, end = self.bounds(node)
         if self.text[start] != "(":
             return False
@@ -111,21 +111,23 @@ class Places:
         return opened > 0
 
     def _brackets(self, start: int, end: int) -> int:
-        """The number of brackets that open in a stretch which holds only these, white space and comments."""
+        """Return the number of opening brackets in a stretch that only contains these, white space and comments."""
         return sum(mark.group() == "(" for mark in _MARKS.finditer(self.text, start, end))
 
     def unpacked(self, before: int, value: ast.expr) -> Span:
-        """``**value`` of a display, with the brackets around the value; the text before it ends at ``before``."""
+        """Return the span of ``**value`` in a dict display, including brackets around the value; the text before it ends at
+        ``before``.
+        """
         stars = self.last_stars(before, self.start(value))
         return Span(stars, self.closing(stars, value))
 
     def last_stars(self, start: int, end: int) -> int:
-        """The last ``**`` of a stretch that holds only marks, names, white space and comments."""
+        """Return the last ``**`` in a stretch that only contains punctuation, names, white space and comments."""
         marks = [mark.start() for mark in _MARKS.finditer(self.text, start, end) if mark.group() == "**"]
         return marks[-1] if marks else end
 
     def closing(self, before: int, value: ast.expr) -> int:
-        """The end of an expression, with its brackets; the text before it ends at ``before``."""
+        """Return the end of an expression, including its brackets; the text before it ends at ``before``."""
         start, end = self.bounds(value)
         if self.text.find("(", before, start) < 0:
             return end
@@ -134,13 +136,13 @@ class Places:
         return end
 
     def name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
-        """The name of what is defined."""
+        """Return the name of a definition."""
         found = _BEFORE_NAME.match(self.text, self.start(node))
         start = found.end() if found is not None else 0
         return Span(start, start + len(node.name))
 
     def dotted(self, start: int, name: str) -> Span:
-        """A dotted name that begins at ``start``, whatever is between its parts."""
+        """Return the span of a dotted name that begins at ``start``, with anything between its parts."""
         end = start
         for part in name.split("."):
             end = self.after_space(end)

@@ -1,4 +1,4 @@
-"""The bodies of a package's Python code, each with what encloses it, and what a name means inside one."""
+"""The bodies of a package's Python code, each with the enclosing ones, and the meanings of names in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "para
 
 
 class Bodies(BodyTree):
-    """All bodies of a program's package, found through the words in them.
+    """All bodies of a program's package, found by the words in them.
 
     If the words are kept, ``index`` gives those of a file, ``callers`` the files that may call a function, and ``heirs`` those
     that may have a class below one.
@@ -42,23 +42,23 @@ class Bodies(BodyTree):
         self._meanings: dict[tuple[str, str], Resolution] = {}
 
     def share_calls(self, other: Bodies) -> None:
-        """Use the same bodies, and what is known of the calls that are written in each."""
+        """Share the bodies, and the known calls in each, with another object."""
         self.share_bodies(other)
         self._lambdas, self._called = other._lambdas, other._called
 
     def forget(self) -> None:
-        """Drop all bodies, what is unpacked in each, and the calls in them."""
+        """Drop all bodies, their unpacked contents, and the calls in them."""
         super().forget()
         for known in (self._lambdas, self._called, self._calls):
             known.clear()
 
     @cached_property
     def files(self) -> list[PythonFile]:
-        """The package's files that parse."""
+        """The package's files that can be parsed."""
         return [file for file in map(self.program.load, self.paths) if file is not None]
 
     def files_holding(self, *words: str) -> Iterator[PythonFile]:
-        """The files whose text holds one of the words."""
+        """Yield the files whose text contains one of the words."""
         return (file for file in self.files if any(word in file.source.text for word in words))
 
     def holding(self, *words: str) -> Iterator[Body]:
@@ -67,20 +67,20 @@ class Bodies(BodyTree):
             yield from self.of(file)
 
     def near(self, *words: str) -> Iterator[Body]:
-        """Every body whose own text, or that of what is written in it, holds one of the words."""
+        """Yield every body whose own text, or that of a nested one, contains one of the words."""
         for file in self.files_holding(*words):
             yield from self.of(file, partial(_holds, file.source.text, words))
 
     def function(self, ref: FunctionRef) -> Body | None:
-        """The body of a function."""
+        """Return the body of a function."""
         return self.defined(ref.file, ref.function)
 
     def cls(self, ref: ClassRef) -> Body | None:
-        """The body of a class."""
+        """Return the body of a class."""
         return self.defined(ref.file, ref.cls)
 
     def of_lambda(self, body: Body, expr: Expr) -> Body | None:
-        """The body of a lambda that is written in another body; None for what is none."""
+        """Return the body of a lambda in another body; None for anything else."""
         found = next((item for item in body.scope.lambdas if item.span == expr.span), None)
         if found is None:
             return None
@@ -89,7 +89,7 @@ class Bodies(BodyTree):
     # Names
 
     def resolve(self, body: Body, dotted: str) -> Resolution:
-        """Meaning of a dotted name inside a body."""
+        """Return the meaning of a dotted name in a body."""
         first = dotted.partition(".")[0]
         if first in body.visible or self.program.patches.collecting:
             binder = body.binder(first)
@@ -103,30 +103,34 @@ class Bodies(BodyTree):
         return found
 
     def imported_from(self, body: Body, dotted: str) -> tuple[str, str] | None:
-        """The other module, and the name in it, that a dotted name stands for by one import: see :meth:`Program.imported_from`."""
+        """Return the other module, and the name in it, that a dotted name refers to through one import; see
+        :meth:`Program.imported_from`.
+        """
         scopes = body.scopes if dotted.partition(".")[0] in body.visible else ()
         return self.program.imported_from(body.file, dotted, scopes)
 
     def imported_name(self, body: Body, dotted: str) -> str:
-        """A dotted name in full, as the import says that binds its first word; empty if another statement may bind that."""
+        """Return the full name of a dotted name, according to the import that binds its first word; empty if another statement
+        may bind it.
+        """
         first, _, rest = dotted.partition(".")
         scope = (body.binder(first) or self.module(body.file)).scope
         others = [item for item in bindings_of(scope, first) if not isinstance(item, Import)]
         if not all(
             isinstance(item, Assign) and item.value is not None and item.value.kind == "const" for item in others
         ):
-            return ""  # not merely `None` where the import fails
+            return ""  # not just `None` if the import fails
         names = {self.program.imported_name(body.file, item) for item in scope.imports if item.name == first}
         name = names.pop() if len(names) == 1 else None
         return ".".join(filter(None, (name, rest))) if name else ""
 
     def external(self, body: Body, dotted: str) -> str:
-        """The full name of what lies outside the workspace; empty for anything else."""
+        """Return the full name of an object outside the workspace; empty for anything else."""
         found = self.resolve(body, dotted) if dotted else None
         return found.name if isinstance(found, External) else ""
 
     def called(self, body: Body, callee: str) -> Body | None:
-        """The body of the function or method of the package that ``callee`` names; None when not known."""
+        """Return the body of the function or method of the package that ``callee`` names; None if it is not known."""
         first, _, rest = callee.partition(".")
         if rest and "." not in rest and first == body.this and body.owner is not None:
             member = self.program.member(body.owner, rest)
@@ -135,7 +139,7 @@ class Bodies(BodyTree):
         return self.function(found) if isinstance(found, FunctionRef) else None
 
     def calls_of(self, target: Body) -> list[tuple[Body, Expr]]:
-        """Every call that names the function ``target``, and the body it stands in."""
+        """Return every call that names the function ``target``, and the body that contains it."""
         if target not in self._calls:
             name = target.function.name if target.function is not None else ""
             bodies = (
@@ -146,7 +150,7 @@ class Bodies(BodyTree):
         return self._calls[target]
 
     def _calls_in(self, body: Body) -> dict[str, list[Expr]]:
-        """The calls in a body by the last words of the names that they call."""
+        """Return the calls in a body, by the last word of the called name."""
         if body not in self._called:
             found: dict[str, list[Expr]] = {}
             for call in body.scope.calls:
@@ -155,7 +159,7 @@ class Bodies(BodyTree):
         return self._called[body]
 
     def words(self, file: PythonFile) -> WordIndex:
-        """The words of a file's calls and decorators."""
+        """Return the words of a file's calls and decorators."""
         found = self._indexes.get(file.path)
         if found is None:
             index = self._index(file) if self._index is not None else index_words(scopes_of(file, keep=True))
@@ -163,18 +167,18 @@ class Bodies(BodyTree):
         return found
 
     def _naming(self, target: Body, name: str) -> Iterable[PythonFile]:
-        """The files that may call a function; without an index of all, those whose text holds its name."""
+        """Return the files that may call a function; without an index of all files, those whose text contains its name."""
         if self._callers is not None:
             return filter(None, map(self.program.load, self._callers(target)))
         return (file for file in self.files if name in file.source.text)
 
     def calling(self, file: PythonFile, words: Iterable[str]) -> list[Body]:
-        """The bodies of a file that call functions by one of these last words, in the order of :meth:`of`."""
+        """Return the bodies of a file that call functions with one of these last words, in the order of :meth:`of`."""
         calls = self.words(file).calls
         return self.starting(file, {start for word in words for start in calls.get(word, ())})
 
     def decorated(self, file: PythonFile, words: Iterable[str]) -> list[Body]:
-        """The functions of a file with a decorator of one of these last words, in the order of :meth:`of`."""
+        """Return the functions of a file with a decorator that has one of these last words, in the order of :meth:`of`."""
         decorators = self.words(file).decorators
         return self.starting(file, {start for word in words for start in decorators.get(word, ())})
 
@@ -194,11 +198,11 @@ class Bodies(BodyTree):
         return found
 
     def family(self, ref: ClassRef) -> list[ClassRef]:
-        """A class, its ancestors and its descendants: whose methods an instance may run."""
+        """Return a class, its ancestors and its descendants: an instance may run methods of all of them."""
         return list(dict.fromkeys([ref, *self.program.lineage(ref), *self._descendants(ref)]))
 
     def _descendants(self, ref: ClassRef) -> Iterable[ClassRef]:
-        """The top-level classes below a class. Without an index of all, every file is decoded for them."""
+        """Return the top-level subclasses of a class. Without an index of all files, every file is decoded for this."""
         if self._heirs is None:
             return self._below.get(ref, ())
         files = filter(None, map(self.program.load, self._heirs(ref)))
@@ -212,12 +216,12 @@ def _holds(text: str, words: Iterable[str], function: Function) -> bool:
 
 
 def param_for(call: Expr, index: int, params: Sequence[Param]) -> Param | None:
-    """The parameter that takes the argument ``call.items[index]``; None when unpacking hides it."""
+    """Return the parameter for the argument ``call.items[index]``; None if unpacking hides it."""
     return params_for(call, params)[index - 1]
 
 
 def params_for(call: Expr, params: Sequence[Param]) -> list[Param | None]:
-    """The parameter that takes each argument of a call; None for one that unpacking hides."""
+    """Return the parameter for each argument of a call; None if unpacking hides it."""
     by_name: dict[str, Param] = {}
     for item in params:
         if item.kind in ("normal", "kwonly"):
@@ -234,14 +238,12 @@ def params_for(call: Expr, params: Sequence[Param]) -> list[Param | None]:
 
 
 def argument_for(call: Expr, params: Sequence[Param], name: str) -> Expr | None:
-    """The argument that a call passes as the parameter ``name``; None when it passes none or hides it."""
+    """Return the argument that a call passes for the parameter ``name``; None if there is none or unpacking hides it."""
     return arguments_for(call, params).get(name)
 
 
 def arguments_for(call: Expr, params: Sequence[Param]) -> dict[str, Expr]:
-    """The arguments of a call by the names of the parameters that take them, but those that unpacking hides; of several for one
-    parameter the first.
-    """
+    """Return the arguments of a call by parameter name, without those that unpacking hides; for repeated ones, the first."""
     found: dict[str, Expr] = {}
     for param, item in zip(params_for(call, params), call.items[1:], strict=True):
         if param is not None:

@@ -1,4 +1,4 @@
-"""Bodies of Python code: those of modules, classes and functions, each with the one around it."""
+"""Bodies of Python code: those of modules, classes and functions, each with the enclosing one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from opschema_cli.source.text import Place, Span
 from opschema_cli.source.word_index import MODULE
 
 FEW = 200
-"""Most names of outer functions that are copied for each inner one, since a lookup in one set is faster than in two."""
+"""Maximum number of names of outer functions to copy for each inner one; a lookup in one set is faster than in two."""
 
 
 class _OwnAndOuter(Container[str]):
-    """The names of a function and of those around it; all functions in one share its names."""
+    """The names of a function and of the enclosing ones; all nested functions share its names."""
 
     __slots__ = ("outer", "own")
 
@@ -30,7 +30,7 @@ class _OwnAndOuter(Container[str]):
 
 
 class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The body of a module, of a class (``cls``) or of a function (``function``), and the one around it."""
+    """The body of a module, of a class (``cls``) or of a function (``function``), and the enclosing body."""
 
     file: PythonFile
     function: Function | None = None
@@ -41,21 +41,21 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def scope(self) -> Scope:
-        """Facts about its code; those of a function are unpacked at first use."""
+        """The facts about its code; those of a function are unpacked on first use."""
         return (self.function or self.cls or self.file).body
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """A function's statements, unpacked when they are asked for; none of a module or class."""
+        """A function's statements, unpacked on first use; empty for a module or class."""
         return self.function.statements if self.function is not None else ()
 
     @property
     def definition(self) -> Function | Class | None:
-        """The function or class that this is the body of; None of a module."""
+        """The function or class with this body; None for a module."""
         return self.function or self.cls
 
     def outward(self) -> Iterator[Body]:
-        """The body and all around it."""
+        """Yield the body and all enclosing ones."""
         body: Body | None = self
         while body is not None:
             yield body
@@ -63,12 +63,12 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes in which a function looks a name up before the module's; a class's is none of them."""
+        """The scopes in which a function looks up a name before the module's; those of classes are not among them."""
         return tuple(body.scope for body in self.outward() if body.function is not None)
 
     @cached_property
     def visible(self) -> Container[str]:
-        """The names that a function and those around it bind, delete or declare."""
+        """The names that a function and the enclosing ones bind, delete or declare."""
         outer = self.parent.visible if self.parent is not None else frozenset[str]()
         if self.function is None:
             return outer
@@ -77,14 +77,14 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def method(self) -> Body | None:
-        """The method that this is, or that is written around it."""
+        """The innermost method that this body is or is nested in."""
         return next(
             (body for body in self.outward() if body.function and body.parent is not None and body.parent.cls), None
         )
 
     @cached_property
     def owner(self) -> ClassRef | None:
-        """The class whose body or method this is, or is written in."""
+        """The class whose body or method this is or is nested in."""
         found = next((body.cls for body in self.outward() if body.cls is not None), None)
         return ClassRef(self.file, found) if found is not None else None
 
@@ -98,30 +98,30 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def params(self) -> tuple[Param, ...]:
-        """A function's parameters."""
+        """The parameters of a function."""
         return self.function.params if self.function is not None else ()
 
     def at(self, target: Expr | Span) -> Place:
-        """A place in the body's file."""
+        """Return a place in the body's file."""
         return Place(self.file.path, target.span if isinstance(target, Expr) else target)
 
     @cached_property
     def bound(self) -> frozenset[str]:
-        """The names that the body itself gives a meaning."""
+        """The names that the body itself binds."""
         names = {item.name for item in self.params} | {item.name for item in self.scope.functions}
         names |= {item.name for item in self.scope.imports}
         return frozenset(names | {item.target for item in self.scope.assigns})
 
     def binds(self, name: str) -> bool:
-        """Whether the body itself gives ``name`` a meaning."""
+        """Whether the body itself binds ``name``."""
         return name in self.bound
 
     def binder(self, name: str) -> Body | None:
-        """The innermost function body that gives ``name`` its meaning; None when it is the module's."""
+        """Return the innermost function body that binds ``name``; None if the module binds it."""
         return next((body for body in self.outward() if body.function is not None and body.binds(name)), None)
 
     def values(self, name: str) -> list[Expr] | None:
-        """Expressions that the body assigns to ``name``; None when a parameter or a write leaves the value unknown."""
+        """Return the expressions that the body assigns to ``name``; None if a parameter or a write makes the value unknown."""
         if any(item.name == name for item in self.params) or name in self.scope.deleted:
             return None
         found = [item.value for item in self.scope.named.get(name, ()) if isinstance(item, Assign)]
@@ -129,7 +129,7 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
         return known if len(known) == len(found) else None
 
     def attribute_of(self, target: str) -> str:
-        """The attribute of the class or its instance that an assignment to ``target`` writes; empty for other targets."""
+        """Return the attribute of the class or its instance that an assignment to ``target`` writes; empty for other targets."""
         holder, _, name = target.rpartition(".")
         if self.function is None:
             return name if self.cls is not None and not holder else ""
@@ -137,7 +137,7 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class BodyTree:
-    """The bodies of files. A function is decoded when the bodies in it are asked for."""
+    """The bodies of files. A function is decoded when the bodies in it are requested."""
 
     def __init__(self) -> None:
         self._modules: dict[str, Body] = {}
@@ -148,12 +148,12 @@ class BodyTree:
         self._starting: dict[tuple[str, int], Body | None] = {}
 
     def share_bodies(self, other: BodyTree) -> None:
-        """Use the same bodies: those of a file follow from that file alone."""
+        """Share the bodies with another object: those of a file only depend on that file."""
         self._modules, self._within, self._order = other._modules, other._within, other._order
         self._placed, self._defining, self._starting = other._placed, other._defining, other._starting
 
     def forget(self) -> None:
-        """Drop all bodies, and what is unpacked in each, which others may still refer to."""
+        """Drop all bodies and their unpacked contents; other objects may still refer to them."""
         for body in (*self._modules.values(), *(item for found in self._within.values() for item in found)):
             vars(body).clear()
             if body.function is not None:
@@ -162,27 +162,27 @@ class BodyTree:
             known.clear()
 
     def of(self, file: PythonFile, wanted: Callable[[Function], bool] = lambda function: True) -> list[Body]:
-        """Every body of a file, outermost first, but those of functions that are not ``wanted`` and what is written in them:
+        """Return every body of a file, outermost first, except those of functions that are not ``wanted`` and their nested ones:
         these are not unpacked.
         """
         return list(self.inside(self.module(file), wanted))
 
     def inside(self, body: Body, wanted: Callable[[Function], bool] = lambda function: True) -> Iterator[Body]:
-        """The same of a body: itself, and those written in it."""
+        """Return a body and its nested ones, in the same order."""
         yield body
         for item in self.within(body):
             if item.function is None or wanted(item.function):
                 yield from self.inside(item, wanted)
 
     def module(self, file: PythonFile) -> Body:
-        """The body of a file's module."""
+        """Return the body of a file's module."""
         found = self._modules.get(file.path)
         if found is None:
             found = self._modules[file.path] = Body(file)
         return found
 
     def _around(self, body: Body, offset: int) -> Body | None:
-        """The body written directly in a body in whose definition a place lies."""
+        """Return the direct child of a body whose definition contains a place."""
         placed = self._placed.get(body)
         if placed is None:
             inner = [(item.definition.outer, item) for item in self.within(body) if item.definition is not None]
@@ -193,7 +193,7 @@ class BodyTree:
         return bodies[at] if at >= 0 and offset < spans[at].end else None
 
     def within(self, body: Body) -> list[Body]:
-        """The bodies written directly in a body."""
+        """Return the direct children of a body."""
         found = self._within.get(body)
         if found is None:
             functions = [Body(body.file, item, None, body) for item in body.scope.functions]
@@ -204,18 +204,18 @@ class BodyTree:
         return found
 
     def functions_within(self, body: Body, name: str) -> list[Body]:
-        """The functions of one name that are written directly in a body."""
+        """Return the functions of one name that are direct children of a body."""
         return [item for item in self.within(body) if item.function is not None and item.function.name == name]
 
     def at(self, file: PythonFile, offset: int) -> Body:
-        """The innermost body that what is written there belongs to: a function's head belongs to what encloses it."""
+        """Return the innermost body that contains the code at a place; a function's header belongs to the enclosing body."""
         found = self.module(file)
         while (inner := self._around(found, offset)) is not None and _is_in(inner.definition, offset):
             found = inner
         return found
 
     def defined(self, file: PythonFile, definition: Function | Class) -> Body | None:
-        """The body of a definition, found through those around it."""
+        """Return the body of a definition, found through the enclosing ones."""
         key = id(definition)  # which its file keeps alive
         if key not in self._defining:
             body: Body | None = self.module(file)
@@ -225,7 +225,7 @@ class BodyTree:
         return self._defining[key]
 
     def starting(self, file: PythonFile, starts: Iterable[int]) -> list[Body]:
-        """The bodies whose definitions are written there; nothing around or beside them is decoded that need not be."""
+        """Return the bodies whose definitions begin at these places; nothing is decoded without need."""
         return self.sorted(body for start in starts if (body := self._starts_at(file, start)) is not None)
 
     def _starts_at(self, file: PythonFile, start: int) -> Body | None:
@@ -238,7 +238,7 @@ class BodyTree:
         return self._starting[key]
 
     def sorted(self, bodies: Iterable[Body]) -> list[Body]:
-        """Bodies of one file in the order of :meth:`of`."""
+        """Sort bodies of one file in the order of :meth:`of`."""
         return sorted(bodies, key=lambda item: self._order.get(item, ()))
 
 

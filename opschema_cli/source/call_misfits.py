@@ -14,7 +14,7 @@ Fault = Literal["missing", "surplus", "unknown", "twice", "position-only"]
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """One thing that Python's binding refuses: the parameter's name or the keyword, and the argument, if there is one."""
+    """A mismatch that Python's binding rejects: the parameter's name or the keyword, and the argument, if there is one."""
 
     fault: Fault
     name: str = ""
@@ -22,7 +22,9 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> Iterator[Misfit]:
-    """The reasons why a call does not fit, without those that ``*`` or ``**`` may hide. ``also`` are further permitted keywords."""
+    """Yield the reasons why a call does not match, without those that ``*`` or ``**`` may hide. ``also`` are further permitted
+    keywords.
+    """
     if _fits_by_position(call, params):
         return
     starred, mapped = "*" in call.keywords, "**" in call.keywords
@@ -46,7 +48,7 @@ def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> 
 
 
 def _fits_by_position(call: Expr, params: Sequence[Param]) -> bool:
-    """Whether a call passes all that is needed by position, and nothing else."""
+    """Whether a call passes all required arguments by position, and no others."""
     if any(call.keywords):
         return False
     taken = needed = 0

@@ -1,4 +1,4 @@
-"""Calls in Python text, found without parsing it: for a function that many files mention and few call, parsing all is slow."""
+"""Finds calls in Python text without parsing it: if many files mention a function and few call it, parsing all of them is slow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MUTE = re.compile(
 _MARK = re.compile(r"[()\[\]{},]|\blambda\b")
 _ARGUMENT = re.compile(r"\s*(?:(?P<named>\*|\w+\s*=(?!=))|\S)")
 MAX_CALL = 10_000
-"""Most characters of a call that is read."""
+"""Maximum number of characters of a call to read."""
 
 
 class CallText(msgspec.Struct, frozen=True, array_like=True):
@@ -27,7 +27,7 @@ class CallText(msgspec.Struct, frozen=True, array_like=True):
 
 
 def counted_calls(text: str, pattern: re.Pattern[str]) -> Iterator[CallText]:
-    """The calls that pass all arguments by position. ``pattern`` ends with the parenthesis; its first group is the name."""
+    """Yield the calls that pass all arguments by position. ``pattern`` ends with the parenthesis; its first group is the name."""
     code = _MUTE.sub(lambda found: "'" + "_" * (len(found[0]) - 1) if found[0][0] != "#" else " " * len(found[0]), text)
     counts: dict[int, int | None] = {}
     done = 0
@@ -44,7 +44,7 @@ def counted_calls(text: str, pattern: re.Pattern[str]) -> Iterator[CallText]:
 
 
 class _Bracket(msgspec.Struct):
-    """A bracket: the places behind it and behind its last comma, the items before that, and whether all are plain."""
+    """A bracket: the places after it and after its last comma, the number of items before that, and whether all are plain."""
 
     start: int
     begin: int
@@ -53,7 +53,7 @@ class _Bracket(msgspec.Struct):
 
 
 def _brackets(code: str, start: int) -> Iterator[tuple[int, _Bracket]]:
-    """The bracket before ``start`` and those in it with the places of their ends, as far as they are closed, in one pass."""
+    """Yield the bracket before ``start`` and nested ones with the places of their ends, if they are closed, in one pass."""
     waiting = [_Bracket(start, start)]
     for mark in _MARK.finditer(code, start, start + MAX_CALL):
         last = waiting[-1]

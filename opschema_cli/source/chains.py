@@ -1,4 +1,4 @@
-"""Nesting that brackets do not show: chains of operators, calls and attributes, and of ``elif``.
+"""Nesting without brackets: chains of operators, calls and attributes, and of ``elif``.
 
 CPython's parser calls itself once or more for each link. A process dies of too many, which others can do without; where Python
 is parsed in the only process there is, such a text is refused before it is parsed.
@@ -12,7 +12,7 @@ from opschema_cli.source.parsing import encoded
 from opschema_cli.source.python_facts import STRING_REST, failed
 
 MAX_CHAIN = 400
-"""Most links of a chain that are parsed in the only process: what the stack of a browser's worker bears, with room to spare."""
+"""Maximum number of links of a chain to parse in the only process: a limit with a margin for the stack of a browser's worker."""
 
 _TOKEN = re.compile(
     r"""\#[^\r\n]* | "{3} | '{3} | ["'] | [(\[{] | [)\]}] | [,;] | \\\r?\n | \r?\n(?P<indent>[ \t]*)(?P<elif>elif\b|else\b)?
@@ -21,11 +21,13 @@ _TOKEN = re.compile(
 )
 _LINK = re.compile(r"[-+*/%@&|^~.<>(\[]|\b(?:not|lambda|else|await|and|or|in|is)\b")
 _FORMATTED = re.compile(r"(?:^|\W)(?:r?[ft]|[ft]r)\Z", re.IGNORECASE)
-"""The end of what stands before a formatted string's quotes."""
+"""The end of the text before a formatted string's quotes."""
 
 
 def refused(text: str) -> bytes:
-    """The encoded facts of a text that is not parsed since its chains may be too long for the stack; empty if it is parsed."""
+    """Return the encoded facts of a text that is not parsed because its chains may be too long for the stack; empty if it is
+    parsed.
+    """
     place = too_long_chain(text)
     if place is None:
         return b""
@@ -33,7 +35,7 @@ def refused(text: str) -> bytes:
 
 
 def too_long_chain(text: str) -> int | None:
-    """The place where a chain passes :data:`MAX_CHAIN` links, counted from above; None if nowhere.
+    """Return the place where a chain exceeds :data:`MAX_CHAIN` links, by an upper bound; None if there is none.
 
     A comma ends a chain, and so does the end of a line outside brackets. Strings count as one link, but for formatted ones, which
     hold expressions.
@@ -69,14 +71,14 @@ def _end_of_string(text: str, quotes: str, at: int) -> int:
 
 
 def _links_inside(text: str, start: int, end: int) -> int:
-    """The most links that an expression inside of a formatted string may have; 0 in another string."""
+    """Return an upper bound for the links of an expression in a formatted string; 0 for any other string."""
     if not _FORMATTED.search(text[max(0, start - 3) : start]):
         return 0
     return max((len(_LINK.findall(part)) for part in text[start:end].split("{")[1:]), default=0)
 
 
 def _elifs(line: re.Match[str], before: int) -> int:
-    """The branches counted so far, after the beginning of a line; a line that is not indented ends them."""
+    """Return the number of branches counted so far, after the beginning of a line; a line without indentation resets it."""
     if line["elif"] == "elif":
         return before + 1
     ends = line.group()[0] in "\r\n" and not (line["indent"] or line["elif"])

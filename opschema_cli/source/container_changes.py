@@ -1,4 +1,4 @@
-"""Changes of containers that expressions and targets of a module show."""
+"""Changes of containers in the expressions and targets of a module."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ _CHANGING = frozenset(
 """Methods that change a list, dictionary, set, or a container of `collections`."""
 
 _ENDINGS = frozenset(name[-3:] for name in _CHANGING)
-"""Their last letters: nearly all names have others."""
+"""The last letters of these methods: nearly all other names end in different ones."""
 
 _MOST_STEPS = 100
-"""Expressions that are looked at to find the containers of one change, at most: chains of calls may be long."""
+"""Maximum number of expressions to examine for the containers of one change: chains of calls may be long."""
 
 
 class ContainerChanges:
-    """The changes of one module; ``below`` has the expressions that stand for others which nest too deeply."""
+    """The changes of one module; ``below`` holds the expressions behind placeholders for deeply nested ones."""
 
     def __init__(self, below: Mapping[int, Expr]) -> None:
         self._below = below
         self._found: dict[ContainerChange, int] = {}
 
     def finished(self) -> tuple[ContainerChange, ...]:
-        """All changes in the order of the text; those that count, as often as they are written."""
+        """Return all changes in source order; those that are counted, once for each occurrence."""
         return tuple(change for change, count in self._found.items() for _ in range(count))
 
     def stored(self, target: Expr, kind: Literal["write", "delete"], key: str = "") -> None:
-        """Record a target that is written to or deleted, if it is an item, or an attribute of one."""
+        """Record a target that is written or deleted, if it is an item, or an attribute of one."""
         if target.kind in ("subscript", "attribute"):
-            # An attribute changes the object that an item is, not the container of the item.
+            # An attribute changes the object in an item, not the container of the item.
             self._add(target.items[0], 1 if target.kind == "subscript" else 2, kind, key)
 
     def attribute(self, expr: Expr) -> None:
-        """Record the use of an attribute of what is no name, if it is a method that changes a container."""
+        """Record an attribute of anything but a name, if it is a method that changes a container."""
         if expr.text in _CHANGING:
             self._add(expr.items[0], 0, "method")
 
     def uses(self, names: Iterable[str]) -> None:
-        """Record those of the dotted names that end in a method that changes a container."""
+        """Record the dotted names that end in a method that changes a container."""
         for name in names:
             if name[-3:] in _ENDINGS:
                 holder, dot, method = name.rpartition(".")
@@ -68,7 +68,7 @@ class ContainerChanges:
                     self._count(_last(holder), 0, "method")
 
     def call(self, call: Expr) -> None:
-        """Record the key that a call takes out of a container that has a name."""
+        """Record the key that a call removes from a named container."""
         holder, _, method = call.callee.rpartition(".")
         if holder and method in _REMOVING:
             first = call.items[1].value if len(call.items) > 1 and not call.keywords[0] else None
@@ -87,7 +87,9 @@ class ContainerChanges:
         self._found[change] = self._found.get(change, 0) + 1 if kind == "write" else 1
 
     def _holders(self, holder: Expr, depth: int) -> Iterator[tuple[str, int]]:
-        """The names of the containers that an expression may be, or be in; each with the number of indexes behind it."""
+        """Yield the names of the containers that an expression may be, or be an element of, each with the number of indexes
+        after it.
+        """
         waiting = [(holder, depth)]
         for _ in range(_MOST_STEPS):
             if not waiting:
@@ -107,6 +109,6 @@ class ContainerChanges:
 
 
 def _last(name: str) -> str:
-    """The last word of a dotted name, with a dot before that of an attribute."""
+    """Return the last word of a dotted name; an attribute's word keeps the dot before it."""
     _, dot, last = name.rpartition(".")
     return f"{dot}{last}"

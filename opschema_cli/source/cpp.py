@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     import tree_sitter
 
 MAX_CHARACTERS = 1_000_000
-"""Longest text that is parsed."""
+"""Maximum length of a text to parse."""
 
 MAX_DEPTH = 500
-"""Deepest nesting of brackets that is parsed; clang takes 256."""
+"""Maximum nesting of brackets to parse; clang's limit is 256."""
 
 SECONDS, SECONDS_PER_CHARACTER = 0.5, 2e-6
-"""The processor time for one text: some five times what ordinary code takes."""
+"""The processor time limit for one text: about five times what ordinary code takes."""
 
 _START = Span(0, 0)
 
 
 class CppUnavailableError(ImportError):
-    """C++ cannot be read: tree-sitter or its C++ grammar cannot be imported, or they do not fit together; ``name`` is the
-    module, ``hint`` what to do.
+    """C++ cannot be read: tree-sitter or its C++ grammar cannot be imported, or they are incompatible; ``name`` is the module,
+    ``hint`` the advice.
     """
 
     @property
     def hint(self) -> str:
-        """Advice."""
+        """The advice to the user."""
         return f"install it: {install_command()}"
 
 
 class CppError(ValueError):
-    """A text that is too long, nests too deeply, or takes too much time to parse; ``span`` is the place."""
+    """A text that is too long, nested too deeply, or takes too much time to parse; ``span`` is the place."""
 
     def __init__(self, reason: str, span: Span = _START) -> None:
         super().__init__(reason)
@@ -55,7 +55,7 @@ class CppError(ValueError):
 
 
 class CppNode:
-    """A node of the tree. Two are equal if they stand for the same node."""
+    """A node of the tree. Two objects are equal if they refer to the same node."""
 
     __slots__ = ("_node", "parent", "tree")
 
@@ -80,14 +80,14 @@ class CppNode:
 
     @property
     def span(self) -> Span:
-        """Its span."""
+        """The span of the node."""
         if self.tree.is_plain:
             return Span(self._node.start_byte, self._node.end_byte)
         return Span(self.tree.offset(self._node.start_byte), self.tree.offset(self._node.end_byte))
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The text of the node."""
         if self.tree.is_plain:
             return self.tree.text[self._node.start_byte : self._node.end_byte]
         start, end = self.span
@@ -95,17 +95,17 @@ class CppNode:
 
     @property
     def is_error(self) -> bool:
-        """Whether it is text that does not fit, or a token that was put in though it is not there."""
+        """Whether it is text that does not fit the grammar, or a missing token that the parser inserted."""
         return self._node.is_error or self._node.is_missing
 
     @property
     def has_error(self) -> bool:
-        """Whether it is, or something below it is, an error."""
+        """Whether it or a descendant is an error."""
         return self._node.has_error or self._node.is_missing
 
     @property
     def tokens(self) -> list[CppNode]:
-        """All children in order, comments, punctuation and keywords included."""
+        """All children in order, including comments, punctuation and keywords."""
         return [CppNode(self.tree, node, self) for node in self._node.children]
 
     @property
@@ -114,16 +114,18 @@ class CppNode:
         return [CppNode(self.tree, node, self) for node in self._node.named_children if node.type != "comment"]
 
     def field(self, name: str) -> CppNode | None:
-        """The child in a field of the grammar (``function`` of a call); the first if there are several."""
+        """Return the child in a field of the grammar (``function`` of a call); the first one if there are several."""
         node = self._node.child_by_field_name(name)
         return CppNode(self.tree, node, self) if node is not None else None
 
     def fields(self, name: str) -> list[CppNode]:
-        """All children in a field of the grammar."""
+        """Return all children in a field of the grammar."""
         return [CppNode(self.tree, node, self) for node in self._node.children_by_field_name(name)]
 
     def walk(self, skip: Callable[[CppNode], bool] | None = None) -> Iterator[CppNode]:
-        """The node and all below it but comments, punctuation and keywords, in order; not what is below those to ``skip``."""
+        """Yield the node and its descendants in order, without comments, punctuation and keywords; descendants of nodes to
+        ``skip`` are left out.
+        """
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -133,7 +135,7 @@ class CppNode:
 
     @property
     def ancestors(self) -> Iterator[CppNode]:
-        """The nodes around it, the nearest first."""
+        """Yield the enclosing nodes, innermost first."""
         above = self.parent
         while above is not None:
             yield above
@@ -152,7 +154,7 @@ class CppTree:
         self.root = CppNode(self, tree.root_node, None)
 
     def offset(self, byte: int) -> int:
-        """The character that begins at a byte, or holds it."""
+        """Return the character that begins at or contains a byte."""
         if not self._wide:
             return byte
         at = bisect.bisect_right(self._wide, (byte, len(self.text))) - 1
@@ -167,22 +169,22 @@ class CppTree:
         return read_directives(self.text)
 
     def conditions(self, node: CppNode) -> tuple[Condition, ...]:
-        """Preprocessor conditions under which a node is compiled."""
+        """Return the preprocessor conditions under which a node is compiled."""
         return self.directives.conditions(node.span.start)
 
     @cached_property
     def errors(self) -> tuple[CppNode, ...]:
-        """Syntax errors, none inside of another; empty for a text without any."""
+        """The outermost syntax errors; empty for a text without any."""
         found = self._tokens(lambda node: node.has_error and not node.is_error)
         return tuple(node for node in found if node.is_error)
 
     @cached_property
     def comments(self) -> tuple[CppNode, ...]:
-        """Its comments, in order."""
+        """The comments, in order."""
         return tuple(node for node in self._tokens(lambda node: True) if node.kind == "comment")
 
     def _tokens(self, opens: Callable[[CppNode], bool]) -> Iterator[CppNode]:
-        """All nodes, punctuation and comments included, but those below nodes that ``opens`` refuses."""
+        """Yield all nodes, including punctuation and comments, except descendants of nodes that ``opens`` rejects."""
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
@@ -192,7 +194,7 @@ class CppTree:
 
 
 def _wide_characters(text: str) -> list[tuple[int, int]]:
-    """For each character that is not ASCII: the byte and the character behind it, so that both count on from there."""
+    """Return, for each non-ASCII character, the byte and the character after it, from which both count on."""
     found: list[tuple[int, int]] = []
     extra = 0
     for match in re.finditer(r"[^\x00-\x7f]", text):
@@ -221,7 +223,7 @@ def _language() -> tree_sitter.Language:
 
 
 def parse_cpp(text: str) -> CppTree:
-    """The tree of a text.
+    """Parse a text.
 
     Raises:
         CppUnavailableError: tree-sitter or its C++ grammar cannot be imported.
@@ -256,7 +258,7 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 
 
 def _too_deep(text: str) -> int | None:
-    """Offset at which brackets nest too deeply, those in comments and strings included; None if they do not."""
+    """Return the offset at which brackets are nested too deeply, including those in comments and strings; None if they are not."""
     depth = 0
     for match in _BRACKET.finditer(text):
         depth = depth + 1 if match.group() in "([{" else max(0, depth - 1)
@@ -266,7 +268,7 @@ def _too_deep(text: str) -> int | None:
 
 
 def literal(node: CppNode) -> Literal | None:
-    """The value of a string literal, or of several side by side; None of anything else, as one with a macro among them."""
+    """Return the value of a string literal or of adjacent ones; None for anything else, such as a literal with a macro."""
     if node.kind != "concatenated_string":
         return _one_literal(node)
     parts = [_one_literal(item) for item in node.children]

@@ -1,5 +1,5 @@
-"""Blocks that a macro opens with a variable, as ``PYBIND11_MODULE(name, m) { m.def(...); }``, functions that take one, and the
-calls on it.
+"""Blocks that a macro opens with a variable, such as ``PYBIND11_MODULE(name, m) { m.def(...); }``, functions that take such a
+variable, and calls on it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ SHALLOW = frozenset(
     {"translation_unit", "namespace_definition", "declaration_list", "linkage_specification", "ERROR"}
     | {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
 )
-"""Nodes around blocks and functions at the top level of a file."""
+"""Node kinds around blocks and functions at the top level of a file."""
 
 BRANCHES = frozenset(
     {"if_statement", "for_statement", "for_range_loop", "while_statement", "do_statement", "switch_statement"}
     | {"conditional_expression", "try_statement", "catch_clause"}
 )
-"""Statements and expressions that may not run a call in them, or run it several times."""
+"""Statements and expressions that may not run the calls in them, or may run them several times."""
 
 STRINGS = ("string_literal", "raw_string_literal")
-"""Literals of strings."""
+"""String literal kinds."""
 
 
 class MacroBlock(NamedTuple):
-    """A block: the arguments of its macro as they are written, and their places; the macro with them; the node that holds them, and
-    the body. Each node is None if it is not understood.
+    """A block: the written arguments of its macro and their places; the macro with its arguments; the node that contains them,
+    and the body. Each node is None if it is not understood.
     """
 
     arguments: tuple[str, ...]
@@ -41,7 +41,7 @@ class MacroBlock(NamedTuple):
 
 
 class Receiver(NamedTuple):
-    """A function with a parameter of a certain type: its name, all parameters, the type and name of that one, and the body."""
+    """A function with a parameter of a certain type: its name, all parameters, that parameter's type and name, and the body."""
 
     name: CppNode
     parameters: CppNode
@@ -51,7 +51,7 @@ class Receiver(NamedTuple):
 
 
 def macro_block(name: CppNode) -> MacroBlock | None:
-    """The block that a macro opens; None if its arguments are not understood."""
+    """Return the block that a macro opens; None if its arguments are not understood."""
     written = _HEAD.match(name.tree.text, name.span.end)
     found = pieces.arguments(written[1], written.start(1)) if written is not None else None
     if written is None or found is None:
@@ -62,7 +62,7 @@ def macro_block(name: CppNode) -> MacroBlock | None:
 
 
 def receivers(declarator: CppNode, type_: re.Pattern[str]) -> Iterator[Receiver]:
-    """The parameters of a type that a function definition has, by its declarator."""
+    """Yield the parameters of a type in a function definition, given its declarator."""
     parameters, name = declarator.field("parameters"), declarator.field("declarator")
     body = declarator.parent.field("body") if declarator.parent is not None else None
     if parameters is None or name is None or body is None:
@@ -74,7 +74,7 @@ def receivers(declarator: CppNode, type_: re.Pattern[str]) -> Iterator[Receiver]
 
 
 def names_of(parameters: CppNode) -> list[str]:
-    """The names of a function's parameters, empty where one has none."""
+    """Return the names of a function's parameters; empty for unnamed ones."""
     found = (item.field("declarator") for item in parameters.children)
     return [_NOT_WORD.split(item.text)[-1] if item is not None else "" for item in found]
 
@@ -83,7 +83,7 @@ _NOT_WORD = re.compile(r"\W+")
 
 
 def errors_in(node: CppNode) -> list[Span]:
-    """Places in a node that are not understood, other than in functions inside it."""
+    """Return the places in a node that are not understood, outside of functions in it."""
     if not node.has_error:
         return []
     start, end = node.span
@@ -93,41 +93,42 @@ def errors_in(node: CppNode) -> list[Span]:
 
 
 def is_function(node: CppNode) -> bool:
-    """Whether a node is a function in the midst of an expression."""
+    """Whether a node is a function inside an expression."""
     return node.kind == "lambda_expression"
 
 
 def inside(span: Span, others: list[Span]) -> bool:
-    """Whether a span lies in one of others."""
+    """Whether a span is inside one of several others."""
     return any(start <= span.start and span.end <= end for start, end in others)
 
 
 def around(node: CppNode) -> str:
-    """The C++ namespace around a node; that of an unnamed one is the one around it."""
+    """Return the C++ namespace around a node; for an unnamed namespace, the enclosing one."""
     named = (item.field("name") for item in node.ancestors if item.kind == "namespace_definition")
     return "::".join(reversed([re.sub(r"\s+", "", name.text) for name in named if name is not None]))
 
 
 def callee(call: CppNode) -> str:
-    """The callee of a call, as written."""
+    """Return the callee of a call, as written."""
     function = call.field("function")
     return function.text if function is not None else ""
 
 
 def arguments_of(call: CppNode) -> list[CppNode]:
-    """The arguments of a call."""
+    """Return the arguments of a call."""
     arguments = call.field("arguments")
     return arguments.children if arguments is not None else []
 
 
 def owner_of(call: CppNode) -> CppNode | None:
-    """The object whose method a call calls; None for a function."""
+    """Return the object whose method a call calls; None for a function."""
     function = call.field("function")
     return function.field("argument") if function is not None and function.kind == "field_expression" else None
 
 
 def links_of(call: CppNode, receiver: str) -> list[tuple[str, CppNode]] | None:
-    """The calls in a chain ``m.def(...).def(...)`` on a variable, the first one first, each with its method; None of other calls.
+    """Return the calls in a chain ``m.def(...).def(...)`` on a variable, first one first, each with its method; None for other
+    calls.
 
     Calls on what ``m.class_<T>(...)`` returns are left out.
     """
@@ -147,14 +148,14 @@ def links_of(call: CppNode, receiver: str) -> list[tuple[str, CppNode]] | None:
 
 
 def is_plain_call(call: CppNode) -> bool:
-    """Whether a call is of a name and a statement of its own, so that it may be of a macro, or pass a variable on."""
+    """Whether a call calls a plain name and is its own statement, so that it may be a macro or pass a variable on."""
     function = call.field("function")
     named = function is not None and function.kind in ("identifier", "qualified_identifier")
     return named and call.parent is not None and call.parent.kind in ("expression_statement", "ERROR")
 
 
 def _head_and_body(name: CppNode) -> tuple[CppNode | None, CppNode | None]:
-    """The node that holds the arguments of a macro, and the block behind it."""
+    """Return the node with the arguments of a macro, and the block after it."""
     head = name.parent
     statement = head.parent if head is not None else None
     if head is not None and head.kind == "function_declarator":
@@ -172,7 +173,7 @@ _HEAD = re.compile(r"\s*\(((?:[^(){};]|\([^(){};]*\)|\{\{[^{}]*\}\})*)\)")
 
 
 def is_mentioned(name: CppNode) -> bool:
-    """Whether a name is only mentioned: the macro of a ``#define`` or ``#undef``, or of a condition."""
+    """Whether a name is only mentioned: as the macro of a ``#define``, ``#undef`` or condition."""
     return any(node.kind.startswith("preproc_") and node.kind not in SHALLOW for node in name.ancestors) or (
         name.parent is not None
         and name.parent.kind in ("preproc_ifdef", "preproc_defined", "preproc_if", "preproc_elif")

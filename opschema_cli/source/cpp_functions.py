@@ -1,4 +1,4 @@
-"""Functions and methods that one C++ file declares and defines, read from its tree.
+"""Functions and methods that a C++ file declares and defines, read from its syntax tree.
 
 Only namespaces and classes are searched, not the bodies of functions. Spans count characters of the file.
 """
@@ -19,11 +19,11 @@ from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
 
 MAX_ARGUMENTS, MAX_SCANNED = 10_000, 2_000_000
-"""Longest arguments that are read, and those of all calls of a text together, in characters."""
+"""Maximum length of arguments to read, and of those of all calls of a text together, in characters."""
 
 
 class CppParameterText(msgspec.Struct, frozen=True, array_like=True):
-    """A parameter as it is written: its type, its name (empty without), where all of it stands, and its default (empty without)."""
+    """A parameter as written: its type, its name (may be empty), its span, and its default (may be empty)."""
 
     type: str
     name: str
@@ -51,7 +51,7 @@ class CppFunction(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CppDeclarations(msgspec.Struct, frozen=True, array_like=True):
-    """All of one file: its functions, type aliases and macros, and the files that it includes.
+    """The contents of one file: its functions, type aliases and macros, and the files that it includes.
 
     ``aliases`` are the types of ``using name = type;`` and ``typedef type name;``, empty where a name has several.
     ``loose`` are the qualified names of functions that seem to be defined where the syntax is not understood.
@@ -86,7 +86,7 @@ _ALIASES = ("alias_declaration", "type_definition")
 _CLASS_BODIES = ("field_declaration_list", "compound_statement")
 
 _Template: TypeAlias = "tuple[str, ...] | None"
-"""The names of the parameters of the template around a node; empty where they are not known, None outside of templates."""
+"""The parameter names of the template around a node; empty if they are not known, None outside of templates."""
 
 
 class _Reader:
@@ -145,7 +145,7 @@ class _Reader:
         returns = _SPECIFIER.sub(" ", before) if trailing is None else trailing.text.removeprefix("->")
         known = tuple(item for item in found if item is not None)
         known = () if [item.type for item in known] == ["void"] else known
-        # A macro without a semicolon may make the syntax tree lose the body.
+        # A macro without a semicolon may make the parser miss the body.
         defined = node.field("body") is not None or _OPENS.match(self.tree.text, span.end) is not None
         conditions = self.tree.directives.conditions(name.span.start)
         name_span = Span(begins, name.span.end)
@@ -169,7 +169,7 @@ class _Reader:
 
 
 def _template_of(node: CppNode, around: _Template) -> _Template:
-    """The template in a node; one in another has no names."""
+    """Return the template in a node; a nested template has no names."""
     if node.kind != "template_declaration":
         return around
     parameters = node.field("parameters")
@@ -192,7 +192,9 @@ def _name(node: CppNode) -> str:
 
 
 def _class_body(node: CppNode) -> tuple[str, CppNode] | None:
-    """The name and body of a class; tree-sitter takes one with a macro before its name (``class TORCH_API A {``) for a function."""
+    """Return the name and body of a class; tree-sitter parses one with a macro before its name (``class TORCH_API A {``) as a
+    function.
+    """
     if node.kind in (*_FUNCTIONS, "template_declaration"):
         kind = next((item for item in node.children if item.kind in _CLASSES), None)
         if kind is None:
@@ -206,7 +208,7 @@ def _class_body(node: CppNode) -> tuple[str, CppNode] | None:
 
 
 def _function_declarator(node: CppNode) -> CppNode | None:
-    """The part of a declaration that names a function with its parameters."""
+    """Return the part of a declaration that contains a function's name and parameters."""
     found = node.field("declarator")
     while found is not None and found.kind in _DECLARATORS:
         found = next((item for item in found.children if item.kind.endswith("declarator")), None)
@@ -220,7 +222,7 @@ def _parameter_name(declarator: CppNode | None) -> CppNode | None:
 
 
 def _loose(tree: CppTree, known: set[int]) -> Iterator[str]:
-    """The functions that are defined by the look of the text, but those whose names end at ``known`` places."""
+    """Yield the functions that seem to be defined in the text, except those whose names end at ``known`` places."""
     text = only_code(tree.text, directives=False)
     for match, end in calls(_qualified(text), text):
         defines = match.end(1) not in known and _BODY.match(text, end)
@@ -229,7 +231,7 @@ def _loose(tree: CppTree, known: set[int]) -> Iterator[str]:
 
 
 def _qualified(text: str) -> Iterator[re.Match[str]]:
-    """The matches of :data:`_DEFINES` that begin with a word, looked for around ``::``: in a fifth of the time of a search."""
+    """Yield the matches of :data:`_DEFINES` that begin with a word, searching around ``::``, which takes a fifth of the time."""
     at = 0
     while (colons := text.find("::", at)) >= 0:
         end = colons
@@ -245,7 +247,7 @@ def _qualified(text: str) -> Iterator[re.Match[str]]:
 
 
 def calls(matches: Iterable[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Matches of a pattern that ends with a parenthesis, each with the place after its closing one.
+    """Yield the matches of a pattern that ends with a parenthesis, each with the place after the closing one.
 
     Of a text whose parentheses do not close, only the first part is looked at.
     """
@@ -259,7 +261,7 @@ def calls(matches: Iterable[re.Match[str]], text: str) -> Iterator[tuple[re.Matc
 
 
 def _closing(text: str, at: int) -> int:
-    """The place where the parenthesis opened before ``at`` is closed; :data:`MAX_ARGUMENTS` behind it if it is not."""
+    """Return the place where the parenthesis opened before ``at`` is closed; if it is not, :data:`MAX_ARGUMENTS` after it."""
     depth = 1
     for match in _PARENTHESIS.finditer(text, at, at + MAX_ARGUMENTS):
         depth += 1 if match[0] == "(" else -1
@@ -272,20 +274,20 @@ _PARENTHESIS = re.compile(r"[()]")
 
 
 def includes(text: str, *, only_quoted: bool = False) -> Iterator[str]:
-    """Names of the files that a text includes, in quotes or angle brackets."""
+    """Yield the names of the files that a text includes, in quotes or angle brackets."""
     for match in _INCLUDE.finditer(text):
         if match[1] or not only_quoted:
             yield match[1] or match[2]
 
 
 def _in_namespace(function: CppFunction, namespace: str) -> CppFunction:
-    """A function with the namespaces that an error before it has hidden."""
+    """Return a function with the namespaces that an earlier syntax error has hidden."""
     hidden = namespace != function.owner and is_within(namespace, function.owner)
     return replace(function, owner=namespace) if hidden and namespace else function
 
 
 def read_functions(tree: CppTree) -> CppDeclarations:
-    """The functions of a file."""
+    """Read the functions of a file."""
     reader = _Reader(tree)
     reader.read(tree.root, "")
     macros = tree.directives.kept

@@ -1,4 +1,4 @@
-"""Namespaces of a C++ text by its braces, for places that the parser does not understand: an error there ends a namespace early."""
+"""Namespaces of a C++ text by its braces, for text that the parser does not understand: an error in it ends a namespace early."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ _BRACE = re.compile(
     r"n(?<!\wn)amespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)"
     r"|e(?<!\we)xtern\s+(?P<links>\{)|[{}]"
 )
-"""All alternatives start with one of four characters, as in :mod:`opschema_cli.source.cpp_text`."""
+"""All alternatives begin with one of four characters, as in :mod:`opschema_cli.source.cpp_text`."""
 _LINKAGE = re.compile(r"""\bextern\s*"(C|C\+\+)"\s*\Z""")
 _CPLUSPLUS = Condition("defined(__cplusplus)")
 _BEFORE = 40
-"""Most characters that are looked at before a place for its linkage."""
+"""Maximum number of characters before a place to search for its linkage."""
 
 
 def may_mean(qualifier: str, owner: str) -> bool:
-    """Whether ``qualifier::f`` may be a function ``f`` of a namespace or class: it is empty, or the last parts of its name."""
+    """Whether ``qualifier::f`` may be a function ``f`` of a namespace or class: the qualifier is empty, or the last parts of its
+    name.
+    """
     return not qualifier or f"::{owner}".endswith(f"::{qualifier}")
 
 
 def is_within(namespace: str, outer: str) -> bool:
-    """Whether a namespace is another one, or inside of it."""
+    """Whether a namespace is another one, or nested in it."""
     return not outer or f"{namespace}::".startswith(f"{outer}::")
 
 
 MAX_DEPTH = 200
-"""Deepest nesting of braces; of a deeper text the namespaces are not known."""
+"""Maximum nesting of braces; the namespaces of a deeper text are unknown."""
 
 
 class _Scope(NamedTuple):
-    """The namespace around a place; whether functions may be declared there, it has no name, and the place of the ``extern "C"``
-    that is around it, if one is.
+    """The namespace around a place; whether functions may be declared there, and whether it is unnamed; and the place of the
+    enclosing ``extern "C"``, if there is one.
     """
 
     name: str = ""
@@ -47,7 +49,9 @@ class _Scope(NamedTuple):
 
 
 class Namespaces:
-    """The namespaces around the places of a text; not known if its braces do not pair, as with both sides of an ``#if``."""
+    """The namespaces around the places of a text; unknown if its braces do not pair, for example with both branches of an
+    ``#if``.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -76,19 +80,21 @@ class Namespaces:
         self.known = len(stack) == 1
 
     def at(self, place: int) -> str:
-        """The namespace around a place, as ``a::b``; empty outside of any, and where it is not known."""
+        """Return the namespace around a place, such as ``a::b``; empty outside of any, and if it is not known."""
         return self._around(place).name if self.known else ""
 
     def declares(self, place: int) -> bool:
-        """Whether a function may be declared at a place: outside of functions, classes and initialisers, or not known."""
+        """Whether a function may be declared at a place: outside of functions, classes and initializers, or if that is not
+        known.
+        """
         return not self.known or self._around(place).declares
 
     def is_unnamed(self, place: int) -> bool:
-        """Whether a place is in a namespace without a name, so that what it declares is not seen by other files."""
+        """Whether a place is in an unnamed namespace, so that its declarations are invisible to other files."""
         return self.known and self._around(place).unnamed
 
     def is_of_c(self, place: int) -> bool:
-        """Whether a function that is declared from a place on surely has the name that it has in C, without its namespace."""
+        """Whether a function declared from a place on is known to have C linkage: its name has no namespace."""
         own = _LINKAGE.search(self._text, max(0, place - _BEFORE), place)
         if own is not None and self._code.startswith("extern", own.start()):
             return own[1] == "C"
@@ -96,7 +102,7 @@ class Namespaces:
         return block is not None and self._holds_with(block, place)
 
     def _holds_with(self, block: int, place: int) -> bool:
-        """Whether what opens a block is compiled as C++ with a place in it."""
+        """Whether the code that opens a block is compiled as C++ together with a place in it."""
         conditions = self._directives.conditions
         return set(conditions(block)) <= {*conditions(place), _CPLUSPLUS}
 

@@ -1,4 +1,4 @@
-"""C++ string literals: their values, and where in the file each character of a value is written."""
+"""Values of C++ string literals, and the place in the file of each character of a value."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from opschema_cli.source.text import Span
 
 
 class Run(msgspec.Struct, frozen=True, array_like=True):
-    """A part of a value, ``length`` characters long, and the place that spells it: character by character, or as a whole."""
+    """A part of a value, ``length`` characters long, and the place of its text, character by character or as a unit."""
 
     length: int
     span: Span
 
 
 class Literal(msgspec.Struct, frozen=True, array_like=True):
-    """The value of a string literal, or of several that stand side by side; ``runs`` make it up."""
+    """The value of a string literal, or of adjacent ones; ``runs`` are its parts."""
 
     value: str
     runs: tuple[Run, ...]
 
     def span(self, within: Span) -> Span:
-        """The span of a part of the value; for an empty part, the place where it would be inserted."""
+        """Return the span of a part of the value; for an empty part, the place where it would be inserted."""
         start, end = within
         if start >= end:
             at = self._edge(start, behind=False)
@@ -32,7 +32,7 @@ class Literal(msgspec.Struct, frozen=True, array_like=True):
         return Span(self._edge(start, behind=False), self._edge(end, behind=True))
 
     def _edge(self, index: int, *, behind: bool) -> int:
-        """The start of the character at ``index``; or, with ``behind``, the end of the one before it."""
+        """Return the start of the character at ``index`` or, with ``behind``, the end of the previous one."""
         at = 0
         for run in self.runs:
             inside = at < index <= at + run.length if behind else at <= index < at + run.length
@@ -54,7 +54,9 @@ _SIMPLE = dict(zip("'\"?\\abfnrtv", "'\"?\\\a\b\f\n\r\t\v", strict=True))
 
 
 def read_literal(text: str, start: int) -> Literal | None:
-    """The value of one literal whose text begins at ``start`` of its file; None if it is none, or has a suffix or an odd escape."""
+    """Read the value of one literal whose text begins at ``start`` of its file; None if it is not a literal, or has a suffix or
+    an unusual escape.
+    """
     raw = _RAW.fullmatch(text)
     if raw is not None:
         span = Span(start + raw.start(2), start + raw.end(2))
@@ -94,6 +96,6 @@ def _character(match: re.Match[str]) -> str | None:
 
 
 def joined(parts: Iterable[Literal]) -> Literal:
-    """Literals that stand side by side, as one."""
+    """Join adjacent literals."""
     items = list(parts)
     return Literal("".join(item.value for item in items), tuple(run for item in items for run in item.runs))

@@ -1,4 +1,4 @@
-"""The parts of a C++ text that are no code: comments, literals and directives, found without parsing it.
+"""The parts of a C++ text other than code: comments, literals and directives, found without parsing it.
 
 All code that looks at C++ as text uses these functions. They take linear time, and know continued lines, raw strings, the quotes
 in numbers (``1'000``) and comments in directives. What ``#if`` leaves out is read like the rest, as compilers do;
@@ -32,7 +32,7 @@ _COMMENT_OR_LITERAL = r"""
   | '[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*'?
 """
 _IN_CODE = re.compile(rf"\#|{_COMMENT_OR_LITERAL}", re.VERBOSE)
-"""All alternatives start with one of four characters: searching for these is many times faster than searching for any token."""
+"""All alternatives begin with one of four characters: searching for these is many times faster than searching for any token."""
 
 _IN_DIRECTIVE = re.compile(rf"\\\r?\n|[\r\n]|{_COMMENT_OR_LITERAL}", re.VERBOSE)
 _RAW = re.compile(r'"([^()\\\s]{0,16})\(')
@@ -42,7 +42,7 @@ _LONGEST_NUMBER = 100
 
 
 def parts(text: str) -> Iterator[Part]:
-    """The comments, literals and directives in order of their starts. Those inside a directive follow it."""
+    """Yield the comments, literals and directives in order of their starts. Those inside a directive follow it."""
     at = line_start = 0
     while (match := _IN_CODE.search(text, at)) is not None:
         start = match.start()
@@ -61,7 +61,7 @@ def parts(text: str) -> Iterator[Part]:
 
 
 def _part(text: str, match: re.Match[str]) -> tuple[Part | None, int]:
-    """The comment or literal that begins with a match, and where to go on; None for a quote in a number."""
+    """Return the comment or literal that begins with a match, and the place to continue from; None for a quote in a number."""
     start, end = match.span()
     opening = text[start]
     if opening == "/":
@@ -84,7 +84,7 @@ def _is_number(text: str, end: int) -> bool:
 
 
 def _is_first(text: str, at: int, line_start: int) -> bool:
-    """Whether only spaces, and comments that end at ``line_start``, stand before a place on its line."""
+    """Whether only spaces, and comments that end at ``line_start``, precede a place on its line."""
     while at > line_start and text[at - 1] in " \t":
         at -= 1
     if at in (0, line_start):
@@ -93,7 +93,7 @@ def _is_first(text: str, at: int, line_start: int) -> bool:
 
 
 def _inside_directive(text: str, at: int) -> tuple[list[Part], int]:
-    """The comments and literals in a directive, and its end."""
+    """Return the comments and literals in a directive, and its end."""
     found: list[Part] = []
     while (match := _IN_DIRECTIVE.search(text, at)) is not None:
         if match[0] in ("\r", "\n"):
@@ -108,12 +108,12 @@ def _inside_directive(text: str, at: int) -> tuple[list[Part], int]:
 
 @lru_cache(maxsize=2)
 def parts_of_file(text: str) -> tuple[Part, ...]:
-    """The same of the text of a file, kept for who asks next."""
+    """The parts of a file's text, cached for the next caller."""
     return tuple(parts(text))
 
 
 def without_comments(text: str) -> str:
-    """A text with one space in place of each comment, as the preprocessor makes it."""
+    """Return a text with one space in place of each comment, as the preprocessor does."""
     if "/" not in text:
         return text
     pieces: list[str] = []
@@ -127,6 +127,8 @@ def without_comments(text: str) -> str:
 
 @lru_cache(maxsize=2)
 def only_code(text: str, *, directives: bool = True) -> str:
-    """A text with its comments and literals blanked so that places and lines stay; without ``directives``, these too."""
+    """Return a text with its comments and literals blanked, so that offsets and lines stay the same; without ``directives``,
+    these are blanked too.
+    """
     found = parts_of_file(text)
     return blanked(text, ((start, end) for kind, start, end in found if kind != "directive" or not directives))

@@ -42,7 +42,7 @@ from opschema_cli.source.text import Span
 
 
 def collect_from_cst(module: cst.Module, spans: Spans, text: str) -> ModuleFacts:
-    """The facts of the tree of a text whose nodes stand at ``spans``.
+    """Collect the facts of a text from its tree, whose nodes are at ``spans``.
 
     Raises:
         RecursionError: it nests too deeply.
@@ -51,7 +51,7 @@ def collect_from_cst(module: cst.Module, spans: Spans, text: str) -> ModuleFacts
 
 
 class _Reader:
-    """Turns one tree into statements and expressions."""
+    """Converts a tree to statements and expressions."""
 
     def __init__(self, spans: Spans, text: str) -> None:
         self.spans = spans
@@ -70,7 +70,7 @@ class _Reader:
         return Span(*self.spans[id(node)])
 
     def closing(self, node: cst.BaseExpression) -> int:
-        """The end of an expression, with its brackets."""
+        """Return the end of an expression, including its brackets."""
         return self.span(node.rpar[-1] if node.rpar else node).end
 
     # Statements
@@ -95,7 +95,7 @@ class _Reader:
         return Statement("other", *self.span(node), "", self.parts(node))
 
     def parts(self, node: cst.CSTNode) -> tuple[Expr, ...]:
-        """The expressions in a node of another kind."""
+        """Return the expressions in a node of another kind."""
         found: list[Expr] = []
         for child in children(node):
             found += (self.expr(child),) if isinstance(child, cst.BaseExpression) else self.parts(child)
@@ -199,7 +199,7 @@ class _Reader:
         return made
 
     def pattern(self, node: cst.CSTNode, bound: list[Expr], read: list[Expr]) -> None:
-        """The names that a pattern binds, and what it reads."""
+        """Record the names that a pattern binds, and the expressions that it reads."""
         for child in children(node):
             binds = isinstance(node, cst.MatchAs | cst.MatchStar | cst.MatchMapping) and isinstance(child, cst.Name)
             if binds or not isinstance(child, cst.BaseExpression):
@@ -401,7 +401,7 @@ class _Reader:
     def content(
         self, parts: Sequence[cst.BaseFormattedStringContent], opening: str, span: Span, depth: int
     ) -> Iterator[str | Expr]:
-        """The texts and fields of a formatted string or of a format specification."""
+        """Yield the texts and fields of a formatted string or of a format specification."""
         for part in parts:
             if isinstance(part, cst.FormattedStringText):
                 yield _format_text(part.value, opening)
@@ -411,7 +411,7 @@ class _Reader:
                 yield self.field(part, opening, span, depth)
 
     def shown(self, node: cst.FormattedStringExpression) -> str:
-        """The text of ``x = `` in ``{x = }``."""
+        """Return the text of ``x = `` in ``{x = }``."""
         start, end = self.span(node).start + 1, self.closing(node.expression)
         equal = _EQUAL.match(self.text, end)
         return self.text[start : equal.end() if equal is not None else end]
@@ -569,20 +569,20 @@ def _string(node: cst.SimpleString) -> Constant:
 
 
 def _is_plain_string(node: cst.CSTNode) -> bool:
-    """Whether it is a string literal of any kind but a formatted one."""
+    """Whether it is a string literal other than a formatted one."""
     pieces = _pieces(node) if isinstance(node, cst.ConcatenatedString) else [node]
     return all(isinstance(piece, cst.SimpleString) for piece in pieces)
 
 
 def _pieces(node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Strings that stand side by side."""
+    """Return the parts of adjacent strings."""
     if isinstance(node, cst.ConcatenatedString):
         return _pieces(node.left) + _pieces(node.right)
     return [node]
 
 
 def _format_text(text: str, opening: str) -> str:
-    """The value of text in a formatted string that begins with ``opening``, its prefix and quotes."""
+    """Return the value of text in a formatted string that begins with ``opening``, its prefix and quotes."""
     text = text.replace("{{", "{").replace("}}", "}").replace("\r\n", "\n").replace("\r", "\n")
     if "\\" not in text or "r" in opening.lower():
         return text
@@ -593,7 +593,7 @@ def _format_text(text: str, opening: str) -> str:
 
 
 def _evaluated(literal: str) -> str:
-    """The value of a string literal; itself where Python refuses it, which libcst does not."""
+    """Return the value of a string literal; the literal itself if Python rejects it, which libcst does not."""
     try:
         return str(ast.literal_eval(literal))
     except (ValueError, SyntaxError):
@@ -601,7 +601,7 @@ def _evaluated(literal: str) -> str:
 
 
 def _fstring(content: Iterable[str | Expr], span: Span) -> Expr:
-    """A formatted string from its texts and fields; texts side by side are one."""
+    """Return a formatted string from its texts and fields; adjacent texts are joined."""
     found: list[Expr] = []
     texts: list[str] = []
     for item in content:

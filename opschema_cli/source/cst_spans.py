@@ -21,7 +21,7 @@ Spans: TypeAlias = dict[int, tuple[int, int]]
 
 
 class _PositionState(CodegenState):
-    """Code generation that notes each node's span, white space around it left out, and how deep the nodes nest."""
+    """Code generation that records each node's span, without white space around it, and the depth of nesting."""
 
     def __init__(self, module: cst.Module) -> None:
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
@@ -37,7 +37,7 @@ class _PositionState(CodegenState):
         self.offset += sum(map(len, self.indent_tokens))
 
     def pop_trailing_newline(self) -> None:
-        """Nothing to take back: no node ends behind the last line end."""
+        """Do nothing: no node ends after the last line end."""
 
     def before_codegen(self, node: cst.CSTNode) -> None:
         self.open.append(self.offset)
@@ -83,7 +83,7 @@ class _Recorder:
 
 
 def positions(module: cst.Module, text: str) -> Spans:
-    """The span in its text of every node of a tree.
+    """Return the span in its text of every node of a tree.
 
     Raises:
         ValueError: the tree is not that of the text.
@@ -92,7 +92,7 @@ def positions(module: cst.Module, text: str) -> Spans:
 
 
 def placed(module: cst.Module, text: str) -> tuple[Spans, int]:
-    """The spans of a tree's nodes in its text, and how deep they nest.
+    """Return the spans of a tree's nodes in its text, and the depth of nesting.
 
     Raises:
         ValueError: the tree is not that of the text.
@@ -105,11 +105,11 @@ def placed(module: cst.Module, text: str) -> tuple[Spans, int]:
 
 
 _MAY_DROP = re.compile(r"\f|(?:\A|[\r\n])[ \t]*\\[\r\n]")
-"""Text that libcst leaves out of a tree's code before a statement's first word: form feeds and continued empty lines."""
+"""Text that libcst omits from a tree's code before a statement's first word: form feeds and continued empty lines."""
 
 
 def _dropped(code: str, text: str) -> list[int]:
-    """Offsets, in the code of its tree, of characters of a text that libcst leaves out."""
+    """Return the offsets, in the code of its tree, of characters of a text that libcst omits."""
     found: list[int] = []
     at = 0
     for character in text:
@@ -148,12 +148,12 @@ def _is_node_type(kind: type[object]) -> bool:
 
 
 def is_node(value: object) -> TypeGuard[cst.CSTNode]:
-    """Asked once for each type: libcst's base class is abstract, so ``isinstance`` of it is slow."""
+    """Whether a value is a node; cached by type, because ``isinstance`` with libcst's abstract base class is slow."""
     return _is_node_type(type(value))  # type: ignore[arg-type]  # mypy: a type is not Hashable
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes right below a node; white space and punctuation left out."""
+    """Return the direct children of a node, without white space and punctuation."""
     found: list[cst.CSTNode] = []
     for name in _child_fields(type(node)):
         value: object = getattr(node, name)

@@ -1,4 +1,4 @@
-"""The encoding that a Python file declares (PEP 263), and which encodings are read.
+"""The encoding that a Python file declares (PEP 263), and the supported encodings.
 
 Only codecs that sources use, whose time to decode grows with the size of the file. Python has others that do not turn bytes into
 text, or that take quadratic time (``punycode``, ``idna``).
@@ -14,7 +14,7 @@ from opschema_cli.source.decode_error import DecodeError
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _WITH_LINE_ENDS = re.compile(r"(utf-8|latin-1|iso-8859-1|iso-latin-1)-(.*)")
-"""Names to which editors add how lines end (``utf-8-unix``), as Python's own tokenizer reads them."""
+"""Encoding names with a line-ending suffix (``utf-8-unix``) that editors add, as Python's own tokenizer reads them."""
 
 READ = frozenset(
     [
@@ -32,7 +32,7 @@ READ = frozenset(
 
 
 def declared_encoding(data: bytes) -> str:
-    """The encoding that a Python file declares in its first two lines, UTF-8 if none.
+    """Return the encoding that a Python file declares in its first two lines, or UTF-8.
 
     Raises:
         DecodeError: it declares one that is not read.

@@ -1,4 +1,4 @@
-"""The error of bytes that are not text."""
+"""The error for bytes that are not text."""
 
 from __future__ import annotations
 

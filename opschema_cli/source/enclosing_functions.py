@@ -1,4 +1,4 @@
-"""The top-level functions of a Python file in which something stands, found in its text alone, in linear time."""
+"""Finds the top-level functions of a Python file around some places, in its text alone and in linear time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _BRACKET = re.compile(r"[()\[\]{},=*]")
 
 
 class EnclosingFunction(msgspec.Struct, frozen=True):
-    """A function by its name; whether it can be called without arguments."""
+    """A function's name, and whether it can be called without arguments."""
 
     name: str
     takes_nothing: bool
 
 
 def enclosing_functions(code: str, places: Sequence[int]) -> list[EnclosingFunction]:
-    """The functions around these places, each once. ``code`` is the text with strings and comments blanked."""
+    """Return the functions around these places, each once. ``code`` is the text with strings and comments blanked."""
     starts = [match.start() for match in _STATEMENT.finditer(code)]
     found: dict[str, EnclosingFunction] = {}
     for place in places:
@@ -33,7 +33,7 @@ def enclosing_functions(code: str, places: Sequence[int]) -> list[EnclosingFunct
 
 
 def _takes_nothing(code: str, start: int) -> bool:
-    """Whether all parameters behind an opening bracket have defaults, or are ``*args`` and ``**kwargs``."""
+    """Whether all parameters after an opening bracket have defaults, or are ``*args`` and ``**kwargs``."""
     depth, begun, excused = 1, start, False
     for match in _BRACKET.finditer(code, start):
         mark = match[0]

@@ -1,4 +1,4 @@
-"""Replaces the macros of a short C++ text, as the preprocessor does it."""
+"""Expands the macros of a short C++ text, as the preprocessor does."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from opschema_cli.source.cpp_text import parts
 from opschema_cli.source.preprocessor import CONTINUED, Macro
 
 MAX_TOKENS = 50_000
-"""Most tokens that an expansion may be made of on its way."""
+"""Maximum number of tokens during an expansion."""
 
 MAX_NESTING = 40
-"""Deepest nesting of macros in each other."""
+"""Maximum nesting of macros."""
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d(?:'?[\w.])*|\#\#|\s+|[\s\S]")
-"""A token of code without comments and literals."""
+"""A token of code, other than comments and literals."""
 
 
 class ExpansionError(ValueError):
-    """Macros that expand to too much, or are called with other arguments than they take."""
+    """Raised if macros expand to too much text, or get the wrong number of arguments."""
 
 
 def expand(text: str, macros: Mapping[str, Macro]) -> str:
-    """A short text with its macros replaced, as the preprocessor does it; a name that is not a macro stays.
+    """Return a short text with its macros expanded, as the preprocessor does; a name that is not a macro stays.
 
     Raises:
         ExpansionError: see there.
@@ -32,7 +32,7 @@ def expand(text: str, macros: Mapping[str, Macro]) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """The tokens of a text, with one space for spaces and comments."""
+    """Return the tokens of a text, with one space in place of spaces and comments."""
     text = CONTINUED.sub("", text)
     found: list[str] = []
     at = 0
@@ -58,7 +58,7 @@ class _Expander:
             macro = self.macros.get(tokens[at]) if tokens[at] not in hidden else None
             arguments, after = _arguments(tokens, at + 1) if macro is not None else (None, 0)
             if macro is not None and arguments is None and after < len(tokens) and tokens[after] == "(":
-                self._pay(len(tokens))  # it is not closed, and was looked for in vain
+                self._pay(len(tokens))  # it is not closed, so the search was in vain
             if macro is None or (macro.parameters is not None and arguments is None):
                 found.append(tokens[at])
                 at += 1
@@ -76,7 +76,7 @@ class _Expander:
         return found
 
     def _is_called(self, name: str, tokens: list[str], at: int) -> bool:
-        """Whether a name with which an expansion ends is a macro that what follows calls."""
+        """Whether the name at the end of an expansion is a macro that the following text calls."""
         macro = self.macros.get(name)
         return macro is not None and macro.parameters is not None and _arguments(tokens, at)[0] is not None
 
@@ -112,7 +112,7 @@ class _Expander:
 
 
 def _arguments(tokens: list[str], at: int) -> tuple[list[list[str]] | None, int]:
-    """The arguments of a macro in the parentheses that follow, and the place behind them; None if there are none."""
+    """Return the arguments of a macro in the following parentheses, and the place after them; None if there are none."""
     while at < len(tokens) and tokens[at] == " ":
         at += 1
     if at >= len(tokens) or tokens[at] != "(":

@@ -1,4 +1,4 @@
-"""Data between a collector of syntax and the facts: what a syntax tree gives, a scope that is being filled, kept constants."""
+"""Data passed from a syntax collector to the facts: the contents of a syntax tree, scopes under construction, kept constants."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from opschema_cli.source.python import (
 from opschema_cli.source.text import Span
 
 MAX_EXPR_DEPTH = 12
-"""Deeper parts of an expression are ``other``."""
+"""Maximum depth of an expression; deeper parts are ``other``."""
 
 MAX_STATEMENT_DEPTH = 60
-"""Deeper statements of a function are ``other``; each ``elif`` is one level."""
+"""Maximum depth of a function's statements; deeper ones are ``other``, and each ``elif`` is one level."""
 
 NOT_CONSTANT: Constant = "\0not a constant"
-"""Stands for the value of an expression that is not a constant which facts keep."""
+"""Placeholder for the value of an expression that is not a constant, or not kept in facts."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Definition(msgspec.Struct):
-    """A function or class as it is written; ``keywords`` are a class's, with an empty name for ``**``."""
+    """A function or class as written; ``keywords`` are a class's, with an empty name for ``**``."""
 
     name: str
     span: Span
@@ -69,7 +69,7 @@ class Syntax(msgspec.Struct):
 
 
 class Parts(msgspec.Struct):
-    """A scope that is being filled; of a use only its fields."""
+    """A scope under construction; of a use only its fields."""
 
     assigns: list[Assign] = msgspec.field(default_factory=list)
     imports: list[Import] = msgspec.field(default_factory=list)
@@ -88,13 +88,13 @@ class Parts(msgspec.Struct):
     lambdas: list[Function] = msgspec.field(default_factory=list)
 
     def take(self, inner: Parts) -> None:
-        """Add what a lambda does to the scope around it."""
+        """Add the uses and effects of a lambda to the enclosing scope."""
         for name, parts in msgspec.structs.asdict(inner).items():
             if name != "lambdas":
                 getattr(self, name).extend(parts)
 
     def finished(self) -> Scope:
-        """The scope, now that it is whole."""
+        """Return the completed scope."""
         return Scope(
             tuple(self.assigns),
             tuple(self.imports),
@@ -115,28 +115,28 @@ class Parts(msgspec.Struct):
 
 
 def kept_text(value: object) -> Constant:
-    """A string literal's value; :data:`NOT_CONSTANT` for bytes and for what no cache can hold."""
+    """Return a string literal's value; :data:`NOT_CONSTANT` for bytes and for values that cannot be cached."""
     return value if isinstance(value, str) and (value.isascii() or not _SURROGATE.search(value)) else NOT_CONSTANT
 
 
 def kept_int(value: int) -> Constant:
-    """An integer literal's value, if it fits into 64 bits."""
+    """Return an integer literal's value, if it fits into 64 bits."""
     return value if abs(value) < 2**63 else NOT_CONSTANT
 
 
 def is_word(value: Constant) -> bool:
-    """Whether a constant is text that could name something."""
+    """Whether a constant is a string that could name something."""
     return isinstance(value, str) and _IDENTIFIER.match(value) is not None
 
 
 def format_text(span: Span, text: str) -> Expr:
-    """The text between the fields of a formatted string that stands at ``span``."""
+    """Return the text between the fields of a formatted string at ``span``."""
     known = kept_text(text) is not NOT_CONSTANT
     return Expr("const", *span, "", text) if known else Expr("literal", *span)
 
 
 def flattened(operator: str, operands: Iterable[Expr]) -> tuple[Expr, ...]:
-    """The operands of ``and`` or ``or``, those of inner ones of the same operator among them."""
+    """Return the operands of ``and`` or ``or``, including those of nested operations with the same operator."""
     found: list[Expr] = []
     for item in operands:
         found += item.items if item.kind == "boolop" and item.text == operator else (item,)
@@ -144,7 +144,7 @@ def flattened(operator: str, operands: Iterable[Expr]) -> tuple[Expr, ...]:
 
 
 def slice_of(start: int, parts: Sequence[Expr | None]) -> Expr:
-    """A slice that begins at ``start`` from its bounds and step."""
+    """Return a slice at ``start`` from its bounds and step."""
     written = [part for part in parts if part is not None]
     span = (written[0].start, written[-1].end) if written else (start, start + 1)
     absent = Expr("absent", span[0], span[0])
@@ -152,5 +152,5 @@ def slice_of(start: int, parts: Sequence[Expr | None]) -> Expr:
 
 
 def clause_of(word: str, parts: tuple[Expr, ...]) -> Expr:
-    """A ``for`` of a comprehension from its target, iterable and conditions."""
+    """Return a ``for`` clause of a comprehension from its target, iterable and conditions."""
     return Expr("for", parts[0].start, parts[-1].end, word, None, parts)

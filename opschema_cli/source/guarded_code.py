@@ -1,4 +1,4 @@
-"""Code under conditions on what exists, or whose errors are handled: names in it may be absent, and calls may fail."""
+"""Code under conditions on what exists, or with handled errors: names in it may be missing, and calls may fail."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
 
 
 def is_conditional(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release, or only if it does: behind one that leaves."""
+    """Whether code runs under a condition on what exists, such as a release, or after a branch of such a condition leaves."""
     return any(start in _asking(around) for around in body.outward())
 
 
 @lru_cache(maxsize=256)
 def _asking(body: Body) -> SpanSet:
-    """The branches of conditions on what exists, and the code behind those that leave, for another release or without it."""
+    """The branches of conditions on what exists, and the code after those that leave, for another release or without it."""
     conditions = [item for item in body.scope.conditions if asks_what_exists(body.file.text(item.expr))]
     branches = [span for item in conditions for span in (item.body, item.orelse) if span is not None]
     asked = {
@@ -47,22 +47,22 @@ def _asks_and_leaves(item: Statement, asked: Collection[int]) -> bool:
 
 
 def asks_what_exists(condition: str) -> bool:
-    """Whether the text of a condition tests a version, or whether a name exists."""
+    """Whether the text of a condition tests a version, or the existence of a name."""
     return _ASKS.search(condition) is not None
 
 
 def is_guarded(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release, or is tried."""
+    """Whether code runs under a condition on what exists, such as a release, or inside a ``try``."""
     return is_conditional(body, start) or any(True for _ in _tried(body, start))
 
 
 def is_tried(body: Body, start: int) -> bool:
-    """Whether a handler of a ``try`` around code catches the errors of a call."""
+    """Whether the handlers of an enclosing ``try`` catch the errors of a call."""
     return any(_ANY_ERROR.search(clause) for clauses in _tried(body, start) for clause in clauses)
 
 
 def never_runs(body: Body, start: int) -> bool:
-    """Whether code stands behind a statement that leaves its block, or below ``if TYPE_CHECKING`` or ``if False``."""
+    """Whether code is after a statement that leaves its block, or below ``if TYPE_CHECKING`` or ``if False``."""
     return any(start in _left_out(around) for around in body.outward())
 
 
@@ -73,12 +73,12 @@ def _left_out(body: Body) -> SpanSet:
 
 
 def _is_off(condition: Expr) -> bool:
-    """Whether a condition never holds at run time."""
+    """Whether a condition is always false at run time."""
     return condition.member == "TYPE_CHECKING" or (condition.kind == "const" and condition.value in (False, 0))
 
 
 def behind_exits(body: Body, leaves: Callable[[Statement], bool]) -> Iterator[Span]:
-    """The code of a body behind statements that leave their blocks."""
+    """Yield the code of a body after statements that leave their blocks."""
     waiting = [body.statements]
     while waiting:
         block = waiting.pop()
@@ -89,8 +89,8 @@ def behind_exits(body: Body, leaves: Callable[[Statement], bool]) -> Iterator[Sp
 
 
 def may_be_skipped(body: Body, start: int) -> bool:
-    """Whether code is left out, or may fail, for what is written before or beside it: an ``if`` on what exists that leaves, a
-    part of an expression under such a test, ``importorskip`` with a version, ``with suppress(...)``.
+    """Whether code before or beside a place may skip it or let it fail: an ``if`` on what exists that leaves, such a test in the
+    same expression, ``importorskip`` with a version, ``with suppress(...)``.
     """
     text = body.file.source.text
     for around in body.outward():
@@ -116,7 +116,7 @@ def expects_error(text: str, start: int) -> bool:
 
 
 def _is_below(text: str, start: int, pattern: re.Pattern[str]) -> bool:
-    """Whether one of the lines under which a place is indented matches a pattern."""
+    """Whether one of the lines that a place is indented under matches a pattern."""
     begin, end = text.rfind("\n", 0, start) + 1, text.find("\n", start) % (len(text) + 1)
     indent = _indent(text[begin:end])
     for _ in range(_LINES_BACK):
@@ -136,7 +136,7 @@ def _indent(line: str) -> int:
 
 
 def _tried(body: Body, start: int) -> Iterator[list[str]]:
-    """For each ``try`` whose body has a place, the texts of its ``except`` clauses."""
+    """Yield the texts of the ``except`` clauses of each ``try`` whose body contains a place."""
     for around in body.outward():
         spans, clauses = _tries(around)
         yield from (clauses[span] for span in spans.around(start))
@@ -163,7 +163,9 @@ def _clauses(text: str, spans: Iterable[Span]) -> Iterator[str]:
 
 
 def asked_attributes(body: Body) -> Iterator[tuple[str, str, bool]]:
-    """Each holder, the name that is asked for or set in it, and whether it is set; the name is empty if it is computed."""
+    """Yield each object, the name of the attribute that is tested or set on it, and whether it is set; the name is empty if it
+    is computed.
+    """
     for call in body.scope.calls:
         last = call.items[0].member
         given = call.positional() if last in _ACCESS else []

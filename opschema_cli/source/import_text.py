@@ -1,4 +1,4 @@
-"""Import statements, found in the text of a Python file without parsing it: which files may lead to a module."""
+"""Finds import statements in the text of a Python file without parsing it: the files that may lead to a module."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _IMPORT = re.compile(r"import[ \t]+([^\n#;(]*)")
 
 
 def import_lines(text: str) -> Iterator[tuple[int, int]]:
-    """The lines with the word ``import``: where each begins, and where the word first stands. A plain word is found many times as
-    fast as a pattern.
+    """Yield the lines with the word ``import``: the start of each line, and the first place of the word. Searching for a plain
+    word is many times faster than for a pattern.
     """
     at = text.find("import")
     while at >= 0:
@@ -21,8 +21,8 @@ def import_lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 def import_statements(text: str) -> Iterator[tuple[str, str]]:
-    """The statements that begin a line, in order and linear time: the module of a ``from`` with its leading dots, empty for a
-    plain ``import``, and what is imported, as written. Lines of a docstring may look the same.
+    """Yield the statements that begin a line, in order and linear time: the module of a ``from`` with its leading dots (empty
+    for a plain ``import``), and the imported names as written. Lines of a docstring may look the same.
     """
     last = text.rfind(")")
     closing = -1

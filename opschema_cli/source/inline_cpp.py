@@ -1,4 +1,4 @@
-"""C++ in the strings of a Python file that are given to ``torch.utils.cpp_extension.load_inline``.
+"""C++ in the strings that a Python file passes to ``torch.utils.cpp_extension.load_inline``.
 
 The strings are found in the text alone, in linear time and without parsing the file. What is computed (an f-string, ``.replace()``,
 an escape) is not read.
@@ -37,7 +37,7 @@ _WINDOW = 300
 
 
 class _Literal(msgspec.Struct, frozen=True):
-    """A string literal: what is between its quotes, and all of it; ``plain`` if its value is what is written there."""
+    """A string literal: the text between its quotes, and its span; ``plain`` if its value is exactly that text."""
 
     body: Span
     outer: Span
@@ -45,7 +45,7 @@ class _Literal(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct):
-    """Literals side by side or in one list, the name that they are assigned to, if any, and whether they are its value."""
+    """Adjacent literals or those of one list, the name that they are assigned to, if any, and whether they are its entire value."""
 
     literals: list[_Literal]
     name: str
@@ -53,8 +53,8 @@ class _Group(msgspec.Struct):
 
 
 def inline_cpp(text: str) -> str | None:
-    """The text of a Python file with all but its C++ blanked, so that places stay; None if there is none, or one that registers
-    operators is not known.
+    """Return the text of a Python file with everything but its C++ blanked, so that offsets stay the same; None if there is
+    none, or if code that registers operators is not known.
     """
     found = _literals(text)
     if found is None:
@@ -82,14 +82,14 @@ def inline_cpp(text: str) -> str | None:
 
 
 class Compilation(msgspec.Struct, frozen=True):
-    """The calls of ``load_inline`` or ``load`` in a file: whether one is at its top level, and the functions around the others."""
+    """The calls of ``load_inline`` or ``load`` in a file: whether one is at the top level, and the functions around the others."""
 
     at_top_level: bool = False
     functions: tuple[EnclosingFunction, ...] = ()
 
 
 def compilation(text: str) -> Compilation:
-    """Where a Python file compiles C++. A call is at the top level if it begins in the first column or a statement that does."""
+    """Return where a Python file compiles C++. A call is at the top level if it, or its statement, begins in the first column."""
     found = _literals(text)
     code = found[1] if found is not None else text
     places = [match.start() for match in _COMPILES.finditer(code)]
@@ -98,7 +98,7 @@ def compilation(text: str) -> Compilation:
 
 
 def _literals(text: str) -> tuple[list[_Literal], str] | None:
-    """The string literals, and the text with them and comments blanked; None if one does not end."""
+    """Return the string literals, and the text with them and comments blanked; None if one is not closed."""
     found: list[_Literal] = []
     covered: list[Span] = []
     at = 0
@@ -117,7 +117,7 @@ def _literals(text: str) -> tuple[list[_Literal], str] | None:
 
 
 def _calls(code: str) -> Iterator[Span]:
-    """The calls, as far as their last bracket."""
+    """Yield the calls, up to their last bracket."""
     end = 0
     for match in _CALL.finditer(code):
         if match.start() < end:
@@ -151,13 +151,13 @@ def _groups(literals: list[_Literal], code: str) -> list[_Group]:
 
 
 def _names(code: str, call: Span) -> Iterator[tuple[str, bool]]:
-    """The names in a call, and whether they stand alone."""
+    """Yield the names in a call, and whether each is an argument by itself."""
     for match in _NAME.finditer(code, call.start, call.end):
         yield match[1], match[2] is None
 
 
 def _is_inside(group: _Group, calls: list[Span], starts: list[int]) -> bool:
-    """Whether a group begins in one of the calls, which come one after the other."""
+    """Whether a group begins in one of the calls, which are sorted and disjoint."""
     at = group.literals[0].outer.start
     index = bisect_right(starts, at) - 1
     return index >= 0 and at < calls[index].end
@@ -168,8 +168,8 @@ def _registers(text: str, group: _Group) -> bool:
 
 
 def _code_of(text: str, code: str, group: _Group) -> Iterator[Span]:
-    """The texts of a group that are code, and no name, function or flag. Strings side by side are one text, those of a list are
-    not.
+    """Yield the texts of a group that are code, not names, functions or flags. Adjacent strings are one text; those of a list
+    are not.
     """
     runs: list[list[Span]] = []
     end = 0
@@ -184,6 +184,6 @@ def _code_of(text: str, code: str, group: _Group) -> Iterator[Span]:
 
 
 def _masked(text: str, pieces: list[Span]) -> str:
-    """A text with all but some sorted pieces blanked."""
+    """Return a text with everything but some sorted pieces blanked."""
     ends = [0, *(span.end for span in pieces)]
     return blanked(text, zip(ends, [*(span.start for span in pieces), len(text)], strict=True))

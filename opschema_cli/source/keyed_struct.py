@@ -1,4 +1,4 @@
-"""Structs with fields that do not count in comparisons."""
+"""Structs with fields that are ignored in comparisons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import msgspec
 
 
 class KeyedStruct(msgspec.Struct, frozen=True, eq=False):
-    """A struct that equals another of its type if their ``key`` is equal, which those that inherit from it do without ``eq``."""
+    """A struct that equals another of its type if their ``key`` is equal; subclasses inherit this if they are declared without
+    ``eq``.
+    """
 
     @property
     def key(self) -> Any:

@@ -1,4 +1,4 @@
-"""Keys of mappings in texts that look like YAML, found without parsing."""
+"""Finds mapping keys in YAML-like text without parsing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 
 class LineKeys:
-    """The lines of a text that begin with one of some keys: what stands before the key matches ``before``, which matches no letter,
-    and what follows it ``after``.
+    """The lines of a text that begin with one of some keys. The text before the key matches ``before``, which matches no letter,
+    and the text after it matches ``after``.
 
     The keys are searched for first. A pattern that begins with a constant is many times faster than one with the start of a
     line: that one is tried on each line of files of many megabytes.
@@ -19,7 +19,7 @@ class LineKeys:
         self._before = re.compile(before)
 
     def matches(self, data: bytes) -> Iterator[re.Match[bytes]]:
-        """The keys, with what follows them; each key's lines in order, one key after another."""
+        """Yield the keys with the following text; the lines of each key in order, one key after another."""
         for key, pattern in self._patterns.items():
             if key in data:
                 yield from self._of_one(pattern, data)

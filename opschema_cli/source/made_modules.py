@@ -1,4 +1,4 @@
-"""Python modules that only a build makes, as a file of the tree would be one."""
+"""Stand-ins for Python modules that only a build creates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.text import Source
 
 
 def made_module(path: str, text: str) -> PythonFile:
-    """A module of that text."""
+    """Return a module with that text."""
     # Not at the top: most runs parse nothing in this process.
     from opschema_cli.source.python_facts import collect
 
@@ -20,7 +20,7 @@ def made_module(path: str, text: str) -> PythonFile:
 
 
 def extension_module(path: str, functions: Iterable[str], others: Iterable[str], *, is_closed: bool) -> PythonFile:
-    """A stand-in for a compiled module, with the names of its functions and others; it may have more unless it is closed."""
+    """Return a stand-in for a compiled module, with the names of its functions and others; it may have more unless it is closed."""
     lines = {name: f"{name} = object()" for name in others}
     lines |= {name: f"def {name}(*args, **kwargs): ..." for name in functions}
     written = [line for name, line in lines.items() if name.isidentifier() and not keyword.iskeyword(name)]
@@ -29,8 +29,8 @@ def extension_module(path: str, functions: Iterable[str], others: Iterable[str],
 
 
 def place_of(dotted: str, modules: Modules, is_file: Callable[[str], bool], below: str) -> str:
-    """The path, without its ending, where the file of a module would be that is built from a source file ``below`` the folder of
-    its ``setup.py``; empty if there is a Python file of that name.
+    """Return the path, without its extension, of the module built from a source file ``below`` the folder of its ``setup.py``;
+    empty if there is a Python file of that name.
     """
     package, _, own = dotted.rpartition(".")
     above = modules.module_path(package) if package else None

@@ -1,4 +1,4 @@
-"""Resolve dotted names in Python code to values of modules that are not Python files, such as extensions.
+"""Resolves dotted names in Python code to values of modules that are not Python files, such as extensions.
 
 Names are followed through imports, re-exports, assignments, attributes of ``self``, ``importlib.import_module``, and functions
 that load a module or return a function of it.
@@ -15,7 +15,7 @@ from opschema_cli.source.python import Assign, Expr, Function, Import, PythonFil
 from opschema_cli.source.text import Span
 
 MAX_HOPS = 10
-"""Longest chain of assigned names that is followed."""
+"""Maximum length of a chain of assigned names to follow."""
 
 _IMPORTS = ("import_module", "__import__")
 
@@ -24,15 +24,15 @@ class Named(Protocol):
     """A module, or a value in it."""
 
     def member(self: T, name: str) -> T | None:
-        """The meaning of a name in it."""
+        """Return the meaning of a name in it."""
 
 
 T = TypeVar("T", bound=Named)
 
 
 class ModuleNames(Generic[T]):
-    """The meanings of names in the bodies of a tree; ``at`` are the modules by the paths that stand for them in its program, and
-    ``made`` gives the module that a call makes.
+    """The meanings of names in the bodies of a tree; ``at`` maps the paths that stand for modules in its program to these, and
+    ``made`` returns the module that a call creates.
     """
 
     def __init__(self, bodies: Bodies, at: Mapping[str, T], made: Callable[[Body, Expr], T | None]) -> None:
@@ -47,7 +47,7 @@ class ModuleNames(Generic[T]):
         self._written: dict[Body, dict[str, list[tuple[Body, Expr | None]]]] = {}
 
     def meaning(self, body: Body, dotted: str, hops: int = MAX_HOPS) -> T | None:
-        """The meaning of a dotted name inside a body; None if it is unknown or not of such a module."""
+        """Return the meaning of a dotted name in a body; None if it is unknown or not from such a module."""
         first, _, rest = dotted.partition(".")
         if first == body.this and body.owner is not None and rest:
             attribute, _, rest = rest.partition(".")
@@ -58,7 +58,7 @@ class ModuleNames(Generic[T]):
         return _inner(found, filter(None, rest.split(".")))
 
     def full_meaning(self, dotted: str, hops: int = MAX_HOPS) -> T | None:
-        """The meaning of a full dotted name."""
+        """Return the meaning of a full dotted name."""
         key = (dotted, hops)
         if key not in self._fulls:
             self._fulls[key] = self._full(dotted, hops)
@@ -78,7 +78,7 @@ class ModuleNames(Generic[T]):
         return None
 
     def value(self, body: Body, value: Expr, hops: int = MAX_HOPS) -> T | None:
-        """The meaning of an expression's value."""
+        """Return the meaning of an expression's value."""
         if value.kind == "name":
             return self.meaning(body, value.text, hops)
         if value.kind == "attribute":
@@ -89,7 +89,7 @@ class ModuleNames(Generic[T]):
         return loaded if loaded is not None else self._made(body, value) or self._result(body, value, hops)
 
     def imported(self, body: Body) -> Iterator[tuple[T, Expr]]:
-        """The meanings of the names that a body imports from modules (``from _C import f``)."""
+        """Yield the meanings of the names that a body imports from modules (``from _C import f``)."""
         for item in body.scope.imports:
             full = self.program.imported_name(body.file, item) if item.attr and item.attr != "*" else None
             target = self.full_meaning(full) if full is not None else None
@@ -99,7 +99,7 @@ class ModuleNames(Generic[T]):
     # Uses
 
     def calls(self, body: Body) -> Iterator[tuple[T, Expr]]:
-        """The calls of known values in a body, each with the meaning of its callee."""
+        """Yield the calls of known values in a body, each with the meaning of its callee."""
         seen: dict[str, T | None] = {}
         for call in body.scope.calls:
             dotted = call.callee
@@ -110,7 +110,7 @@ class ModuleNames(Generic[T]):
                 yield target, call
 
     def uses(self, body: Body) -> Iterator[tuple[T, Span]]:
-        """The names in modules that a body uses, with the places of the last words: attributes, imports, and strings."""
+        """Yield the names in modules that a body uses, with the places of the last words: attributes, imports, and strings."""
         seen: dict[str, T | None] = {}
         for use in body.scope.uses:
             first, _, last = use.name.rpartition(".")
@@ -127,7 +127,7 @@ class ModuleNames(Generic[T]):
         yield from ((target, expr.span) for target, expr in (*self.imported(body), *self.named_by_strings(body)))
 
     def named_by_strings(self, body: Body) -> Iterator[tuple[T, Expr]]:
-        """The strings that functions such as lazy loaders resolve to names in modules, each with its meaning."""
+        """Yield the strings that functions such as lazy loaders resolve to names in modules, each with its meaning."""
         for call in body.scope.calls:
             words = [item for item in call.positional() if isinstance(item.value, str)] if call.callee else []
             target = self._result(body, call, MAX_HOPS) if len(words) == 1 else None
@@ -137,7 +137,7 @@ class ModuleNames(Generic[T]):
     # Names
 
     def _first(self, body: Body, name: str, hops: int) -> T | str | None:
-        """The module or full dotted name that a name stands for; None if it is bound to anything else as well."""
+        """Return the module or full dotted name that a name refers to; None if it is also bound to anything else."""
         rebound = name in body.file.rebound
         holder = (body.binder(name) if not rebound else None) or self.bodies.module(body.file)
         key = (holder, name, hops)
@@ -160,7 +160,7 @@ class ModuleNames(Generic[T]):
         return found[0] if found and all(item == found[0] for item in found) else None
 
     def _attribute(self, body: Body, dotted: str, hops: int) -> T | None:
-        """The meaning of ``self.x``, if all methods of the class that assign it agree."""
+        """Return the meaning of ``self.x``, if all methods of the class that assign it agree."""
         owner = body.owner
         cls = self.bodies.cls(owner) if owner is not None else None
         if cls is None:
@@ -172,7 +172,7 @@ class ModuleNames(Generic[T]):
         return self._attributes[key]
 
     def _written_in(self, cls: Body) -> dict[str, list[tuple[Body, Expr | None]]]:
-        """The values that the code of a class assigns to attributes, by the targets as they are written."""
+        """Return the values that the code of a class assigns to attributes, by target as written."""
         if cls not in self._written:
             found: dict[str, list[tuple[Body, Expr | None]]] = {}
             for body in self.bodies.inside(cls):
@@ -190,7 +190,7 @@ class ModuleNames(Generic[T]):
                 yield self.value(body, value, hops - 1) if hops > 0 else None
 
     def _passed_on(self, path: str, name: str, hops: int) -> T | None:
-        """The meaning of a name that a Python file re-exports."""
+        """Return the meaning of a name that a Python file re-exports."""
         found: Resolution = self.program.module_member(path, name)
         if isinstance(found, ModuleRef):
             return self._at.get(found.path)
@@ -209,7 +209,7 @@ class ModuleNames(Generic[T]):
         return self._lazy(file, name)
 
     def _lazy(self, file: PythonFile, name: str) -> T | None:
-        """The module that a file's ``__getattr__`` returns for a name, if the call that creates it names both in strings."""
+        """Return the module that a file's ``__getattr__`` returns for a name, if the call that creates it names both in strings."""
         found: list[T | None] = []
         for call in file.body.calls:
             words = [item.value for item in call.items[1:] if item.kind == "const" and isinstance(item.value, str)]
@@ -221,7 +221,9 @@ class ModuleNames(Generic[T]):
     # Functions
 
     def _loaded(self, body: Body, call: Expr, arguments: Mapping[str, Expr], hops: int) -> T | None:
-        """The results of ``import_module("m")`` and ``getattr(m, "name")``, given the ``arguments`` of the enclosing function."""
+        """Return the results of ``import_module("m")`` and ``getattr(m, "name")``, given the ``arguments`` of the enclosing
+        function.
+        """
         given = call.positional()
         last = call.items[0].member
         if last in _IMPORTS and given:
@@ -232,10 +234,10 @@ class ModuleNames(Generic[T]):
         return None
 
     def _result(self, body: Body, call: Expr, hops: int) -> T | None:
-        """The result of a function of the tree; if several are defined under conditions, that of one of them."""
+        """Return the result of a function of the tree; if several are defined under conditions, the result of one of them."""
         key = (body.file.path, call.start)
         if key not in self._results:
-            self._results[key] = None  # while it is looked for
+            self._results[key] = None  # during the search
             found = []
             for function in self._definitions(body, call.callee):
                 arguments = _kept(function, arguments_for(call, function.params))
@@ -245,7 +247,7 @@ class ModuleNames(Generic[T]):
         return self._results[key]
 
     def _returned(self, body: Body, value: Expr, arguments: Mapping[str, Expr], hops: int) -> T | None:
-        """The meaning of a returned expression: a module, or an inner function that calls a function of a module."""
+        """Return the meaning of a returned expression: a module, or an inner function that calls a function of a module."""
         if value.kind == "call":
             return self._loaded(body, value, arguments, hops) if hops > 0 else None
         if value.kind != "name" or hops <= 0:
@@ -258,7 +260,7 @@ class ModuleNames(Generic[T]):
         return _same(made) if made and len(made) == len(values) else self.meaning(body, value.text, hops)
 
     def _wrapped(self, body: Body, function: Function, arguments: Mapping[str, Expr], hops: int) -> T | None:
-        """The function of a module that a function calls with all of its own arguments."""
+        """Return the function of a module that a function calls with all of its own arguments."""
         inner = self.bodies.defined(body.file, function)
         if inner is None or not _passes_on(inner) or not _is_plain(inner):
             return None
@@ -268,7 +270,9 @@ class ModuleNames(Generic[T]):
         return self._loaded(inner, called, _kept(inner, arguments), hops)
 
     def _definitions(self, body: Body, dotted: str) -> list[Body]:
-        """The functions that a name may mean; there are several if they are defined under conditions. Methods may be overridden."""
+        """Return the functions that a name may refer to; there are several if they are defined under conditions. Methods may be
+        overridden.
+        """
         if not dotted or dotted.partition(".")[0] == body.this:
             return []
         called = self.bodies.called(body, dotted)
@@ -288,13 +292,13 @@ _CACHES = frozenset({"cache", "lru_cache", "wraps", "staticmethod"})
 
 
 def _is_plain(body: Body) -> bool:
-    """Whether no decorator of a function may replace what it returns."""
+    """Whether no decorator of a function may replace its result."""
     function = body.function
     return function is not None and all(name.rpartition(".")[2] in _CACHES for name in function.decorator_names)
 
 
 def _kept(body: Body, arguments: Mapping[str, Expr]) -> dict[str, Expr]:
-    """The arguments that a function does not assign anew."""
+    """Return the arguments that a function does not reassign."""
     return {name: value for name, value in arguments.items() if name not in body.scope.named}
 
 
@@ -316,7 +320,7 @@ def _inner(found: T | None, names: Iterable[str]) -> T | None:
 
 
 def _same(found: Iterable[T | None]) -> T | None:
-    """The common meaning; None if one is unknown or two differ."""
+    """Return the common meaning; None if one is unknown or two differ."""
     different: list[T | None] = []
     for item in found:
         if item not in different:
@@ -325,7 +329,7 @@ def _same(found: Iterable[T | None]) -> T | None:
 
 
 def _text(expr: Expr, arguments: Mapping[str, Expr]) -> str:
-    """A string with the arguments of a call in place of parameters; empty if it is not known."""
+    """Return a string with the arguments of a call in place of parameters; empty if it is not known."""
     if expr.kind == "name" and expr.text in arguments:
         return _text(arguments[expr.text], {})
     if expr.kind in ("binary", "fstring") and expr.text in ("", "+"):

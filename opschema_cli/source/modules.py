@@ -1,4 +1,4 @@
-"""Files of modules, by the paths of a workspace alone."""
+"""Files of modules, from the paths of a workspace alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Modules:
         return frozenset(path for path in self.all_files if path.endswith(".py"))
 
     def share_names(self, other: Modules) -> None:
-        """Look names up together with the modules of the same files."""
+        """Share name lookups with the modules of the same files."""
         self.roots, self.files = other.roots, other.files
         self._possible, self._paths, self._module_names = other._possible, other._paths, other._module_names
 
@@ -41,8 +41,8 @@ class Modules:
         return {name: sorted(folders) for name, folders in found.items()}
 
     def module_path(self, dotted: str) -> str | None:
-        """The file of a module; None when the workspace has none of that name, or several. In one folder, Python imports
-        a package rather than the file of the same name beside it.
+        """Return the file of a module; None if the workspace has none of that name, or several. In one folder, Python imports a
+        package rather than the file of the same name beside it.
         """
         if dotted not in self._paths:
             self._paths[dotted] = self._find_module(dotted)
@@ -58,8 +58,8 @@ class Modules:
         return found[0] if len(found) == 1 else None
 
     def may_exist(self, dotted: str) -> bool:
-        """Whether the workspace holds anything that a module of that name could be made from: a file of any kind or a
-        folder. Private modules may be generated.
+        """Whether the workspace contains anything that may become a module of that name: a file of any kind or a folder. Private
+        modules may be generated.
         """
         first, _, rest = dotted.partition(".")
         if any(part.startswith("_") for part in dotted.split(".")):
@@ -73,14 +73,14 @@ class Modules:
         return any(path.startswith((f"{stem}/", f"{stem}.")) for stem in stems for path in self.all_files)
 
     def is_local(self, dotted: str) -> bool:
-        """Whether a module's top package is a package of the workspace, not a lone script."""
+        """Whether a module's top-level package is a package of the workspace, not a single script."""
         first = dotted.partition(".")[0]
         return any(
             "/".join(filter(None, (folder, first, "__init__.py"))) in self.files for folder in self.roots.get(first, [])
         )
 
     def module_name(self, path: str) -> str:
-        """The dotted name under which a file is imported."""
+        """Return the dotted name under which a file is imported."""
         if path not in self._module_names:
             self._module_names[path] = self._name_of(path)
         return self._module_names[path]
@@ -96,11 +96,11 @@ class Modules:
         return ".".join(reversed(parts))
 
     def absolute_module(self, file: PythonFile, item: Import) -> str | None:
-        """The full name of the module an import names; None when its dots leave the package."""
+        """Return the full name of the module in an import; None if its dots leave the package."""
         return self.absolute_name(file.path, item.level, item.module)
 
     def absolute_name(self, path: str, level: int, module: str) -> str | None:
-        """The full name of a module that a file names with so many leading dots."""
+        """Return the full name of a module that a file names with that many leading dots."""
         if not level:
             return module
         parts = self.module_name(path).split(".")
@@ -110,12 +110,12 @@ class Modules:
         return ".".join([*parts[: len(parts) - drop], *filter(None, [module])])
 
     def as_name(self, item: Import, module: str) -> str:
-        """The full name of what ``import module`` binds to a name: the module, or its top package."""
+        """Return the full name of the object that ``import module`` binds to a name: the module, or its top-level package."""
         return module.partition(".")[0] if module.partition(".")[0] == item.name else module
 
     def imported_from(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> tuple[str, str] | None:
-        """The file of another module, and the dotted name in it that a name stands for, if one import alone binds its first
-        word; that name is empty for the module itself. The other module is not opened.
+        """Return the file of another module, and the dotted name in it that a name refers to, if a single import binds its first
+        word; the dotted name is empty for the module itself. The other module is not opened.
         """
         first, _, rest = dotted.partition(".")
         for scope in (*scopes, file.body):
@@ -139,7 +139,7 @@ class Modules:
         return (inner, "") if inner is not None else None
 
     def may_hold(self, package: str, name: str) -> bool:
-        """Whether a package may hold a submodule that is not Python: a plain folder, an extension, a stub."""
+        """Whether a package may contain a submodule that is not Python: a plain folder, an extension, a stub."""
         folder = package.rpartition("/")[0]
         return name.startswith("_") or any(
             path.startswith((f"{folder}/{name}/", f"{folder}/{name}.")) for path in self.all_files

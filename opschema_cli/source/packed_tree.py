@@ -1,4 +1,4 @@
-"""A libcst tree and its places as bytes: unpacked in a sixth of the time that they take to be parsed and placed.
+"""A libcst tree and its places as bytes, which are unpacked in a sixth of the time needed to parse and place it.
 
 A process that parses a text for its facts packs the tree for one that will rewrite the text. White space is left out, as
 rewrites work on the text; comments and empty lines in front of statements stay.
@@ -23,7 +23,7 @@ from opschema_cli.source.cst_spans import Spans, is_node
 
 
 def pack(module: cst.Module, spans: Spans) -> bytes:
-    """A tree and the spans of its nodes; it may not nest deeply, as pickle recurses on the native stack."""
+    """Pack a tree and the spans of its nodes. It may not be nested deeply, as pickle recurses on the native stack."""
     file = io.BytesIO()
     packer = _Packer(file, protocol=5)
     packer.dump(module)
@@ -33,7 +33,7 @@ def pack(module: cst.Module, spans: Spans) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[cst.Module, Spans]:
-    """The tree that :func:`pack` has packed into these bytes."""
+    """Return the tree packed in these bytes."""
     unpacker = _Unpacker(io.BytesIO(zlib.decompress(data)))
     module: cst.Module = unpacker.load()
     nodes, packed = unpacker.load()
@@ -48,7 +48,7 @@ def _kept_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
 
 
 class _Packer(pickle.Pickler):
-    """Remembers the nodes that it packs."""
+    """Pickler that records the nodes that it packs."""
 
     nodes: list[cst.CSTNode]
 
@@ -67,7 +67,7 @@ class _Packer(pickle.Pickler):
 
 
 class _Unpacker(pickle.Unpickler):
-    """Makes nothing but libcst's nodes."""
+    """Unpickler that only creates libcst's nodes."""
 
     def find_class(self, module: str, name: str) -> object:
         if module.partition(".")[0] != "libcst":

@@ -1,4 +1,4 @@
-"""One process that parses Python texts, what it is sent and answers, and its stand-in where no process can be started."""
+"""A process that parses Python texts, its requests and answers, and its stand-in if no process can be started."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from opschema_cli.interrupts import no_interrupts
 from opschema_cli.source.parsing import HURRIED, at_risk, encoded, parsed, reading_values, values_along
 
 IN_FLIGHT = 256 * 1024
-"""Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
+"""Maximum number of bytes of texts to send to a worker before it has answered, so that it does not wait for a busy program."""
 
 MAX_PIPE = 1024 * 1024
-"""Bytes that a pipe is asked to hold; no system lets everyone have more."""
+"""The requested capacity of a pipe in bytes; no system allows everyone more."""
 
 
 class Parsed(NamedTuple):
-    """The encoded facts of the text ``key``, empty where the parser died of it; its packed tree, if asked for; the seconds that it
-    took; the encoded values of readings, by their names. ``refused`` if it was not parsed, since the run has no time left for
-    such texts; ``died`` if the worker did.
+    """The encoded facts of the text ``key``, empty if the parser crashed; its packed tree, if requested; the seconds that it
+    took; the encoded values of readings, by name. ``refused`` if it was not parsed because the run has no time left for such
+    texts; ``died`` if the worker did.
     """
 
     key: str
@@ -54,7 +54,7 @@ class Wanted(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A text, its key, what is wanted of it, and whether nobody waits for it yet."""
+    """A text, its key, the requested results, and whether nobody waits for it yet."""
 
     key: str
     text: str
@@ -63,7 +63,7 @@ class Task(NamedTuple):
 
 
 class LocalWorker:
-    """The stand-in for a worker where no process can be started: it parses a text when its result is asked for.
+    """The stand-in for a worker if no process can be started: it parses a text when its result is requested.
 
     There are no timers in WebAssembly, and nothing survives a parser that dies. The limits on the length, the nesting and the
     chains of a text bound what one text costs; once texts have taken :data:`parsing.RUN_SECONDS`, the rest of the run is refused.
@@ -78,23 +78,23 @@ class LocalWorker:
 
     @property
     def in_flight(self) -> int:
-        """Texts that wait here, none of them begun."""
+        """The number of texts that wait here, none of them started."""
         return len(self.tasks)
 
     @property
     def takes_texts(self) -> bool:
-        """Whether it waits for a text. The next one stays with the caller, who may refuse it."""
+        """Whether it waits for a text. Further texts stay with the caller, who may refuse them."""
         return not self.tasks
 
     def give(self, task: Task, *, hurried: bool = False) -> bool:
-        """Take a text; False if it has one. There is no time that it could be ``hurried`` by."""
+        """Accept a text; False if it already has one. There is no time limit to be ``hurried`` by."""
         if self.tasks:
             return False
         self.tasks.append(task)
         return True
 
     def result(self) -> tuple[Task, Parsed]:
-        """The text that it was given, parsed now."""
+        """Parse the text that it has, and return the result."""
         task = self.tasks.pop()
         began = time.process_time()
         from opschema_cli.source.chains import refused
@@ -105,12 +105,12 @@ class LocalWorker:
         return task, Parsed(task.key, encoded(found), tree, time.process_time() - began)
 
     def stop(self) -> None:
-        """Forget the text that has not been parsed."""
+        """Drop the text that has not been parsed."""
         self.tasks.clear()
 
 
 class Worker:
-    """A process and the texts that it was sent, in the order of its answers."""
+    """A process and the texts sent to it, in the order of its answers."""
 
     def __init__(self, context: BaseContext, others: Sequence[Worker | LocalWorker]) -> None:
         self.tasks: list[Task] = []
@@ -133,7 +133,7 @@ class Worker:
         answers.close()
 
     def has_started(self) -> None:
-        """Take the sign that it is ready.
+        """Receive the sign that it is ready.
 
         Raises:
             OpschemaError: it died at its start, and so would the next.
@@ -146,12 +146,12 @@ class Worker:
 
     @property
     def takes_texts(self) -> bool:
-        """Whether a text can be sent without waiting for its start."""
+        """Whether a text can be sent without waiting for the process to start."""
         return not self.starting or self._room > 0
 
     def give(self, task: Task, *, hurried: bool = False) -> bool:
-        """Send it a text, ``hurried`` with less time, unless it has enough to do, or the pipe might not take it before others are
-        read, or before it has started.
+        """Send it a text, with less time if ``hurried``. Return False if it has enough to do, if the pipe may not accept the
+        text before others are read, or if it has not started.
         """
         text = task.text.encode("utf-8", "surrogatepass")
         content = msgspec.msgpack.encode(_Order(text, task.wanted, hurried))
@@ -165,7 +165,7 @@ class Worker:
         return True
 
     def result(self) -> tuple[Task, Parsed | None]:
-        """The first text that it was sent, and what became of it; None if it died."""
+        """Return the first text sent to it, and its result; None if the process died."""
         task = self.tasks.pop(0)
         self.in_flight -= self._sizes.pop(0)
         try:
@@ -182,11 +182,13 @@ class Worker:
 
     @property
     def ran_out_of_time(self) -> bool:
-        """Whether it died of its budget; once may be chance, for a virtual machine charges its own pauses to its processes."""
+        """Whether it died because its time was used up. Once may be chance, as a virtual machine charges its own pauses to its
+        processes.
+        """
         return bool(sys.platform != "win32" and self.process.exitcode == -signal.SIGPROF)
 
     def stop(self) -> None:
-        """End the process, whatever it is at."""
+        """Stop the process, whatever it is doing."""
         self._close()
         self.process.kill()
         self.process.join()
@@ -194,8 +196,8 @@ class Worker:
 
 @contextmanager
 def _among_pythons_own() -> Iterator[None]:
-    """Start a process in the folder of the standard library: a new Python (``-c``) imports first from where it starts, which
-    must not be the linted tree. It changes to the current folder once it has its own path of modules.
+    """Start a process in the folder of the standard library: a new Python (``-c``) imports first from its current folder, which
+    must not be the linted tree. It changes to the current folder once it has its own module path.
     """
     here = os.getcwd()
     os.chdir(os.path.dirname(os.__file__))
@@ -206,7 +208,7 @@ def _among_pythons_own() -> Iterator[None]:
 
 
 def _widened(pipe: Connection) -> int:
-    """The capacity of a pipe in bytes, after it is enlarged as far as possible; 0 where that is not known."""
+    """Return the capacity of a pipe in bytes, after enlarging it as far as possible; 0 if that is not known."""
     if sys.platform != "linux":
         return 0
     import fcntl
@@ -241,8 +243,8 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
     for connection in inherited:
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a command may have made an interrupt of it, with a traceback here
-    faulthandler.disable()  # that a worker dies is not worth a word
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a command may have turned it into an interrupt
+    faulthandler.disable()  # a crash of a worker should not be reported
     gc.disable()  # trees hold no cycles, and looking for some among half a million nodes costs a tenth of the parse
     from opschema_cli.source import python_facts  # noqa: F401 - before the first text comes
 

@@ -1,4 +1,4 @@
-"""Parsing of a Python text in the current process: encoded facts, or the end of the process."""
+"""Parses a Python text in the current process: the result is the encoded facts, or the end of the process."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from opschema_cli.source.python import ModuleFacts, PythonFile
 from opschema_cli.source.text import Source
 
 SECONDS, SECONDS_PER_CHARACTER = 1.5, 20e-6
-"""The processor time for one text: several times what ordinary code takes."""
+"""The processor time limit for one text: several times what ordinary code takes."""
 
 HURRIED = 0.3
-"""The share of it that a text has left in a run that has given up many others."""
+"""The share of it that a text gets in a run that has given up many others."""
 
 RUN_SECONDS = 60.0
-"""The processor time that a run spends on texts that use up theirs or come near to it; also the most for one text."""
+"""The processor time limit of a run for texts that use up theirs or nearly do; also the maximum for one text."""
 
 MAX_RECURSION = 20_000
-"""Calls that may be nested for one text, for long chains of operators."""
+"""Maximum depth of calls for one text, for long chains of operators."""
 
 
 def encoded_facts(text: str) -> bytes:
-    """The facts of a text as the cache keeps them; empty where they nest too deeply to be encoded."""
+    """Return the facts of a text as the cache stores them; empty if they are nested too deeply to be encoded."""
     from opschema_cli.source.python_facts import collect
 
     return encoded(collect(text))
 
 
 def parsed(text: str, *, with_tree: bool) -> tuple[ModuleFacts, bytes]:
-    """The facts of a text and, if asked for, its packed tree; empty where there is none."""
+    """Return the facts of a text and, if requested, its packed tree; empty if there is none."""
     from opschema_cli.source.python_facts import collect, collect_with_tree
 
     if not with_tree:
@@ -51,9 +51,9 @@ _reading = lru_cache(resolve_name)
 
 
 def values_along(names: Iterable[str], text: str, facts: ModuleFacts) -> dict[str, bytes]:
-    """The encoded values of readings (:class:`opschema_cli.readings.Reading`, each named ``module:attribute``) for a text whose
-    facts have just been collected, so that nothing need be unpacked for them. Left out is what is not found here, or fails: that
-    is computed again where it is asked for.
+    """Return the encoded values of readings (:class:`opschema_cli.readings.Reading`, each named ``module:attribute``) for a text
+    whose facts have just been collected, so that they need not be unpacked. Readings that are not found or fail are left out,
+    and computed again where they are requested.
     """
     found: dict[str, bytes] = {}
     file = PythonFile(Source("", text), facts)
@@ -65,8 +65,8 @@ def values_along(names: Iterable[str], text: str, facts: ModuleFacts) -> dict[st
 
 
 def reading_values(functions: Iterable[str], text: str, *, cpp: bool) -> dict[str, bytes]:
-    """The encoded results of functions, each named ``module:name``, for a text, with ``cpp`` for its tree; empty where one of
-    them fails, or the text is not read as C++: that is done again where it is asked for, and reported there.
+    """Return the encoded results of functions, each named ``module:name``, for a text or, with ``cpp``, for its tree; empty if
+    one fails, or if the text is not read as C++. The failure is repeated and reported where the results are requested.
     """
     # Not at the top: most runs read no C++.
     from opschema_cli.source.cpp import parse_cpp
@@ -78,7 +78,7 @@ def reading_values(functions: Iterable[str], text: str, *, cpp: bool) -> dict[st
 
 
 def plain_facts(text: str) -> bytes:
-    """The same, of a text that the Python which runs parses; empty for any other, which takes longer."""
+    """Return the encoded facts of a text that the running Python can parse; empty for any other, which takes longer."""
     from opschema_cli.source.python_facts import collect_plain
 
     with at_risk(text):
@@ -87,7 +87,7 @@ def plain_facts(text: str) -> bytes:
 
 
 def encoded(facts: ModuleFacts) -> bytes:
-    """Facts as the cache keeps them; empty where they nest too deeply."""
+    """Return facts as the cache stores them; empty if they are nested too deeply."""
     try:
         return msgspec.msgpack.encode(facts)
     except RecursionError:
@@ -95,14 +95,14 @@ def encoded(facts: ModuleFacts) -> bytes:
 
 
 def budget(text: str) -> float:
-    """Seconds of processor time for one text."""
+    """Return the seconds of processor time for one text."""
     return min(SECONDS + len(text) * SECONDS_PER_CHARACTER, RUN_SECONDS)
 
 
 @contextmanager
 def at_risk(text: str, share: float = 1.0) -> Iterator[None]:
-    """While a text is parsed: a process that has spent its processor time for it, or that nests too deeply for the native
-    stack, dies; so this is for processes that others can do without. ``share`` is how much of the time for a text it has.
+    """Guard the parsing of a text: a process that uses up its processor time, or overflows the native stack, is killed. So this
+    is only for processes that others can do without. ``share`` is the fraction of the time for a text that it gets.
     """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, MAX_RECURSION))
@@ -115,7 +115,7 @@ def at_risk(text: str, share: float = 1.0) -> Iterator[None]:
 
 
 def _end_after(seconds: float) -> None:
-    """Let this process die after so much more processor time (0: never), and leave no core file in anyone's folder."""
+    """Kill this process after that much more processor time (0: never), without a core file."""
     if sys.platform != "win32":
         import resource
 

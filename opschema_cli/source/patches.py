@@ -28,7 +28,7 @@ GENERATED_BY_DATACLASS = frozenset(
 """Attributes that ``dataclasses.dataclass`` may add to a class."""
 
 MAX_CALLS = 200
-"""Most functions through which a class is followed; beyond, any attribute may be written."""
+"""Maximum number of functions to follow a class through; beyond that, any attribute may be written."""
 
 HARMLESS_METACLASSES = frozenset({"type", "ABCMeta", "abc.ABCMeta"})
 
@@ -41,7 +41,7 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class Patches:
-    """The patches of all classes of a program; while they are being collected, no attribute of a class is known."""
+    """The patches of all classes of a program; while they are collected, no attribute of a class is known."""
 
     def __init__(self, program: Resolver) -> None:
         self.program = program
@@ -51,12 +51,14 @@ class Patches:
         self._hooked: dict[ClassKey, list[tuple[ClassRef, FunctionRef]]] = {}
 
     def share_outside(self, other: Patches) -> None:
-        """Take the writes of module-level code from the patches of the same program."""
+        """Share the writes of module-level code with the patches of the same program."""
         self._outside = other._outside_writes
 
     @cached_property
     def outside_by_file(self) -> dict[str, str]:
-        """Writes of module-level code in any file to the classes of each file, as a text that only such a change changes."""
+        """The writes of module-level code in any file to the classes of each file, as a text that changes only with these
+        writes.
+        """
         found: dict[str, list[object]] = {}
         for (path, start), written in self._outside_writes.items():
             names = sorted((name, [(item.start, item.sure) for item in items]) for name, items in written.items())
@@ -64,7 +66,7 @@ class Patches:
         return {path: repr(sorted(items, key=repr)) for path, items in found.items()}
 
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
-        """The reason why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
+        """Return why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
         for item in lineage:
             reason = self.replaced(item, name)
             if reason is not None:
@@ -89,7 +91,7 @@ class Patches:
         return found
 
     def replaced(self, ref: ClassRef, name: str) -> Unresolved | None:
-        """Why code outside a class, a decorator or a metaclass may replace its ``name``."""
+        """Return why code outside a class, a decorator or a metaclass may replace its ``name``."""
         written = self._outside_writes.get(ref.key, {})
         if (name in written or "*" in written) and self.replacement(ref, name) is None:
             return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
@@ -106,30 +108,30 @@ class Patches:
         return None if self.has_plain_metaclass(ref) else Unresolved(f"`{ref.name}` has a metaclass")
 
     def has_plain_metaclass(self, ref: ClassRef) -> bool:
-        """Whether a class is made as classes are."""
+        """Whether a class is created in the default way."""
         if ref.cls.metaclass is None:
             return True
         found = self.program.resolve(ref.file, ref.cls.metaclass.text)
         return isinstance(found, External) and found.name in HARMLESS_METACLASSES
 
     def _reached(self, base: ClassRef, ref: ClassRef, write: Write) -> bool:
-        """Whether the hook of ``base`` may carry out a write when ``ref`` is made."""
+        """Whether the hook of ``base`` may execute a write when ``ref`` is created."""
         if ref == base or base not in self.program.lineage(ref):
             return False
         return not any(self._shut(ref, guard) for guard in write.guards)
 
     def _shut(self, ref: ClassRef, guard: Guard) -> bool:
-        """Whether a guarded stretch surely does not run for a class."""
+        """Whether a guarded stretch is known not to run for a class."""
         scopes = [item.cls.body for item in ([ref] if guard.own else self.program.lineage(ref))]
         bound = [_surely_bound(scope, guard.attribute) for scope in scopes]
         return not any(item is not False for item in bound) if guard.present else True in bound
 
     def written(self, ref: FunctionRef, index: int) -> frozenset[str]:
-        """Attributes that a function may write on its parameter ``index``, itself or through calls; ``*`` is any."""
+        """Return the attributes that a function may write on its parameter ``index``, directly or through calls; ``*`` is any."""
         return frozenset(write.name for write in self.writes(ref, index))
 
     def writes(self, ref: FunctionRef, index: int) -> tuple[Write, ...]:
-        """Possible writes of a function to its parameter ``index``, directly or through calls."""
+        """Return the possible writes of a function to its parameter ``index``, directly or through calls."""
         key = (ref.file.path, ref.function.start, index)
         if key not in self._writes:
             found: dict[Write, None] = {}
@@ -165,7 +167,7 @@ class Patches:
                         self._follow_writes(target, position, at(call.start), found, seen)
 
     def _receivers(self, ref: FunctionRef, call: Expr, name: str) -> Iterator[tuple[FunctionRef | str, int]]:
-        """Functions and parameters that a call passes the class in ``name`` to, or an attribute that it sets."""
+        """Yield the functions and parameters that a call passes the class in ``name`` to, or an attribute that it sets."""
         owner, _, method = call.callee.rpartition(".")
         if owner == name:
             yield from self._own_method(ref, method)
@@ -178,7 +180,7 @@ class Patches:
                     yield target, _index(target, position, keyword)
 
     def _own_method(self, ref: FunctionRef, name: str) -> Iterator[tuple[FunctionRef | str, int]]:
-        """A method that a class calls on itself; any attribute where it is not known."""
+        """Yield a method that a class calls on itself; any attribute if it is not known."""
         lineage = self.program.lineage(ref.owner) if ref.owner is not None else []
         found = next((item for base in lineage if (item := self.program.own_member(base, name)) is not None), None)
         if isinstance(found, FunctionRef):
@@ -194,7 +196,7 @@ class Patches:
         return value.value if value is not None and isinstance(value.value, str) else "*"
 
     def replacement(self, ref: ClassRef, name: str) -> Assign | None:
-        """The one statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""
+        """Return the only statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""
         written = self._outside_writes.get(ref.key, {}) if not self.collecting else {}
         found = written.get(name, [])
         if len(found) != 1 or "*" in written or not found[0].sure:
@@ -203,7 +205,7 @@ class Patches:
 
     @property
     def _outside_writes(self) -> dict[tuple[str, int], dict[str, list[Assign]]]:
-        """Writes of module-level code to classes: statements by the class's key and attribute."""
+        """The writes of module-level code to classes: statements by the class's key and attribute."""
         if self._outside is None:
             self._outside, self.collecting = {}, True
             for path in self.program.package_files:
@@ -223,7 +225,7 @@ class Patches:
                     yield ref, name, assign if sure else msgspec.structs.replace(assign, sure=False)
         for call in file.body.calls:
             for value in call.items[1:] if call.callee else ():
-                # First what the call writes, mostly nothing: the value may be each of many imports.
+                # First what the call writes, usually nothing: the value may be each of many imports.
                 names = self._call_writes(file, call, value.text) if value.kind == "name" else ()
                 if names:
                     for ref in self.classes_named(file, value.text, call.start):
@@ -232,7 +234,7 @@ class Patches:
         yield from self._writes_of_functions(file)
 
     def _writes_of_functions(self, file: PythonFile) -> Iterator[tuple[ClassRef, str, Assign]]:
-        """Writes on the module's classes in functions, which somebody may call."""
+        """Yield the writes on the module's classes in functions, which any code may call."""
         for function in file.body.functions:
             owners = {target.rpartition(".")[0] for target in function.written}
             if owners.isdisjoint(file.classes) and owners.isdisjoint(file.imports):
@@ -257,7 +259,7 @@ class Patches:
         return frozenset[str]().union(*(self.written(target, place) for place in places))
 
     def classes_named(self, file: PythonFile, name: str, at: int) -> Iterator[ClassRef]:
-        """The classes a module-level name stands for: a class, or what a loop variable runs over."""
+        """Yield the classes that a module-level name refers to: a class, or the values of a loop variable."""
         for loop in file.body.loops:
             if name in loop.targets and loop.body.start <= at < loop.body.end:
                 for element in self.elements(file, loop.iterable):
@@ -271,7 +273,7 @@ class Patches:
             yield found
 
     def elements(self, file: PythonFile, expr: Expr) -> tuple[Expr, ...]:
-        """The elements of a literal collection, or of the one that a name stands for."""
+        """Return the elements of a literal collection, or of one that a name refers to."""
         if expr.kind == "name":
             found = self.program.resolve(file, expr.text)
             if isinstance(found, ValueRef) and found.assign.value is not None:
@@ -280,7 +282,7 @@ class Patches:
 
 
 def _surely_bound(scope: Scope, name: str) -> bool | None:
-    """Whether a class body binds a name: for sure, for sure not, or None where that depends."""
+    """Whether a class body binds a name: always, never, or None if that depends."""
     found: list[Class | Function | Assign | Import] = [item for item in scope.functions if item.name == name]
     found += [item for item in scope.classes if item.name == name]
     found += [item for item in scope.assigns if item.target == name and binds(item)]
@@ -297,7 +299,7 @@ def _surely_bound(scope: Scope, name: str) -> bool | None:
 
 
 def _passed(call: Expr, name: str) -> Iterator[tuple[int, str]]:
-    """The places at which a call passes a name: position and keyword, one of them empty (-1 or none)."""
+    """Yield the positions at which a call passes a name: index and keyword, one of them empty (-1 or none)."""
     position = 0
     for keyword, value in call.args:
         if value.kind == "name" and value.text == name:
@@ -306,7 +308,7 @@ def _passed(call: Expr, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _index(target: FunctionRef, position: int, keyword: str) -> int:
-    """The parameter that an argument fills; one behind the last where there is none."""
+    """Return the index of the parameter that an argument fills; one past the last if there is none."""
     params = target.function.params
     if not keyword:
         return position

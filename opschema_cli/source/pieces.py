@@ -1,4 +1,4 @@
-"""Parts of a string, with their places: names in a list, arguments of a call, groups of a match."""
+"""Parts of a string with their places: names in a list, arguments of a call, groups of a match."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Piece(NamedTuple):
 
 
 def group(found: re.Match[str], number: int, at: int = 0) -> Piece:
-    """A group of a match in a string that starts at ``at``; without text if it did not match."""
+    """Return a group of a match in a string that starts at ``at``; empty if it did not match."""
     return Piece(found[number] or "", Span(at + found.start(number), at + found.end(number)))
 
 
 def pieces(text: str, ends: Iterable[int], at: int = 0) -> Iterator[Piece]:
-    """The parts of a string that starts at ``at`` between separators of one character, whose places in it are ``ends``."""
+    """Yield the parts of a string that starts at ``at``, between one-character separators at the places ``ends``."""
     start = 0
     for end in (*ends, len(text)):
         part = text[start:end]
@@ -34,7 +34,7 @@ def pieces(text: str, ends: Iterable[int], at: int = 0) -> Iterator[Piece]:
 
 
 def arguments(text: str, at: int = 0) -> list[Piece] | None:
-    """The arguments in the parentheses of a call, divided at commas outside of brackets; None if the brackets do not match."""
+    """Return the arguments in a call's parentheses, split at commas outside of brackets; None if the brackets do not match."""
     depth, ends = 0, list[int]()
     for mark in _BRACKET_OR_COMMA.finditer(text):
         depth += (mark[0] in "([{") - (mark[0] in ")]}")

@@ -20,7 +20,7 @@ from opschema_cli.source.text import Span
 
 
 class Condition(msgspec.Struct, frozen=True, array_like=True):
-    """An expression of ``#if`` that is true, or false; ``#ifdef X`` asks for ``defined(X)``."""
+    """An expression of an ``#if`` that is true or false; ``#ifdef X`` tests ``defined(X)``."""
 
     text: str
     holds: bool = True
@@ -47,29 +47,29 @@ class Macro(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Layer(msgspec.Struct, frozen=True, eq=False):
-    """Conditions, and those around them."""
+    """Conditions, and the enclosing ones."""
 
     around: _Layer | None
     own: tuple[Condition, ...]
 
 
 MAX_LAYERS = 1_000
-"""Most conditions around a place that are told, the innermost ones."""
+"""Maximum number of conditions to report around a place, innermost ones first."""
 
 
 MAX_MACRO = 20_000
-"""Longest body of a macro that is kept, in characters."""
+"""Maximum length of a macro body to keep, in characters."""
 
 
 class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The conditions and macros of one text. From each of ``starts`` on, the layer at the same index holds."""
+    """The conditions and macros of one text. From each of ``starts`` on, the layer at the same index applies."""
 
     starts: tuple[int, ...]
     layers: tuple[_Layer | None, ...]
     macros: tuple[Macro, ...]
 
     def conditions(self, offset: int) -> tuple[Condition, ...]:
-        """Conditions under which a character is compiled, the outermost first. Guards of a file against itself are left out."""
+        """Return the conditions under which a character is compiled, outermost first. Include guards are left out."""
         layer = self.layers[bisect.bisect_right(self.starts, offset) - 1]
         found: list[tuple[Condition, ...]] = []
         while layer is not None and len(found) < MAX_LAYERS:
@@ -79,17 +79,17 @@ class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def kept(self) -> tuple[Macro, ...]:
-        """The macros whose bodies are short enough to be kept among the facts of a file."""
+        """The macros whose bodies are short enough to be part of a file's facts."""
         return tuple(item for item in self.macros if len(item.body) <= MAX_MACRO)
 
     @cached_property
     def defined(self) -> Mapping[str, Macro]:
-        """The macros that are defined once, or always alike, by their names."""
+        """The macros that are defined once, or always in the same way, by name."""
         return unambiguous(self.macros)
 
 
 def unambiguous(macros: Iterable[Macro]) -> dict[str, Macro]:
-    """Macros by their names, without those that have several different definitions."""
+    """Return macros by name, without those with several different definitions."""
     found: dict[str, Macro] = {}
     doubtful: set[str] = set()
     for macro in macros:
@@ -100,21 +100,21 @@ def unambiguous(macros: Iterable[Macro]) -> dict[str, Macro]:
 
 
 def is_dead(conditions: Iterable[Condition]) -> bool:
-    """Whether text under these conditions is never compiled (``#if 0``), as its author shut it out, or for a GPU alone: what
-    registers, and what is registered, runs on the host.
+    """Whether text under these conditions is never compiled (``#if 0``), or only for a GPU: registrations and registered code
+    run on the host.
     """
     return any((_NEVER if item.holds else _ALWAYS).fullmatch(item.text) for item in conditions)
 
 
 _GPU = r"__(?:CUDA_ARCH|HIP_DEVICE_COMPILE|SYCL_DEVICE_ONLY)__"
-"""The macros that compilers define when they compile a file for a GPU, after or before the same file for the host."""
+"""The macros that compilers define when they compile a file for a GPU, before or after compiling it for the host."""
 
 _NEVER = re.compile(rf"0|false|defined\({_GPU}\)|{_GPU}(?: ?(?:>=|==) ?[1-9]\d*| ?> ?\d+)?")
 _ALWAYS = re.compile(rf"1|true|(?!.*&&)(?:.*\|\| ?)?! ?defined\({_GPU}\)(?: ?\|\|.*)?")
 
 
 def exclusive(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
-    """Whether texts under these conditions are never compiled together: one asks for what the other refuses."""
+    """Whether texts under these conditions are never compiled together: one requires what the other excludes."""
     refused = {Condition(item.text, not item.holds) for item in others}
     return any(item in refused for item in some)
 
@@ -149,7 +149,7 @@ def _directives(text: str) -> Iterator[_Directive]:
 
 
 class _Group(msgspec.Struct):
-    """An ``#if`` that is open: what its present branch asks for, and what holds as no branch before it was taken."""
+    """An open ``#if``: the condition of its current branch, and the conditions that hold because no earlier branch was taken."""
 
     around: _Layer | None
     asked: str
@@ -183,7 +183,7 @@ class _Reader(msgspec.Struct):
             self._end(item)
 
     def _end(self, item: _Directive) -> None:
-        """Note the end of a macro that is defined under the same conditions."""
+        """Record the end of a macro that is defined under the same conditions."""
         at, layer = self.latest.pop(item.rest, (-1, None))
         if at >= 0 and layer is self.layers[-1]:
             self.macros[at] = replace(self.macros[at], undefined_at=item.span.start)
@@ -194,7 +194,7 @@ class _Reader(msgspec.Struct):
 
 
 def read_directives(text: str) -> Directives:
-    """The conditions and macros of a C++ text."""
+    """Read the conditions and macros of a C++ text."""
     reader = _Reader()
     items = [*_directives(text), None]
     for item, following in pairwise(items):
@@ -217,7 +217,7 @@ _SPACE = re.compile(r"\s+")
 
 @lru_cache(maxsize=4096)
 def _holding(asked: str) -> tuple[Condition, ...]:
-    """Conditions that hold where an expression does: the expression, and each of the parts that ``&&`` joins."""
+    """Return the conditions that hold if an expression does: the expression, and each part joined by ``&&``."""
     text = _DEFINED.sub(r"defined(\1)", _SPACE.sub(" ", asked))
     simple = "&&" in text and not re.search(r"\|\||\?|\([^()]*&&", text)
     return tuple(_plain(Condition(part.strip())) for part in (text, *(text.split("&&") if simple else ())))
@@ -228,7 +228,7 @@ _NEGATED = re.compile(r"!\s*(defined\(\w+\)|\w+|\([^()]*\))")
 
 @lru_cache(maxsize=4096)
 def _plain(item: Condition) -> Condition:
-    """A condition spelt in one way, without the ``!`` before it."""
+    """Return a condition in a normal form, without a leading ``!``."""
     text = _DEFINED.sub(r"defined(\1)", _SPACE.sub(" ", item.text)).strip()
     negated = _NEGATED.fullmatch(text)
     if negated is not None:

@@ -52,10 +52,10 @@ __all__ = [
 ]
 
 MAX_HOPS = 40
-"""Longest chain of re-exports that is followed."""
+"""Maximum length of a chain of re-exports to follow."""
 
 MAX_ANCESTORS = 60
-"""Longest chain of base classes that is followed."""
+"""Maximum length of a chain of base classes to follow."""
 
 
 class Program(Modules):
@@ -83,11 +83,11 @@ class Program(Modules):
     # Names
 
     def resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> Resolution:
-        """Definition of a dotted name in a module (or first in ``scopes``, innermost first)."""
+        """Return the definition of a dotted name in a module (or first in ``scopes``, innermost first)."""
         return self._resolve(file, dotted, scopes, MAX_HOPS)
 
     def module_member(self, path: str, dotted: str) -> Resolution:
-        """Definition of a dotted name in the module of that file."""
+        """Return the definition of a dotted name in the module of that file."""
         found: Resolution = ModuleRef(path)
         for name in dotted.split("."):
             found = self._attribute(found, name, MAX_HOPS)
@@ -125,7 +125,7 @@ class Program(Modules):
         return External(name) if name in _BUILTINS else Missing(file.path, name)
 
     def _by_stars(self, file: PythonFile, name: str, hops: int, after: int = 0) -> list[Resolution]:
-        """Definitions of a name to which ``from m import *`` may lead, below an offset."""
+        """Return the definitions that a name may have through ``from m import *`` after an offset."""
         stars = (item for item in star_imports(file.body, name, after) if self._stars.may_have(file, item))
         found = [self._imported(file, item, hops) for item in stars]
         return [item for item in found if not isinstance(item, Missing)]
@@ -160,7 +160,7 @@ class Program(Modules):
         return self._from(module, item.attr, hops)
 
     def imported_name(self, file: PythonFile, item: Import) -> str | None:
-        """The full name of what an import binds, as the import says it; None if the import leaves its package."""
+        """Return the full name of an imported object, as written in the import; None if the import leaves its package."""
         module = self.absolute_module(file, item)
         if module is None or not item.attr:
             return module and self.as_name(item, module)
@@ -229,7 +229,7 @@ class Program(Modules):
     # Classes
 
     def mro(self, ref: ClassRef) -> list[ClassRef | External] | Unresolved:
-        """The method resolution order; Unresolved when a base is, or when there is none."""
+        """Return the method resolution order; Unresolved if a base is, or if there is none."""
         key = ref.key
         if key not in self._mro:
             self._mro[key] = Unresolved(f"`{ref.name}` inherits from itself")
@@ -258,7 +258,7 @@ class Program(Modules):
         return [ref, *merged] if merged is not None else Unresolved(f"the bases of `{ref.name}` have no order")
 
     def lineage(self, ref: ClassRef) -> Sequence[ClassRef]:
-        """The class and its ancestors in the workspace; those that cannot be followed are left out."""
+        """Return the class and its ancestors in the workspace, without those that cannot be followed."""
         found = self._lineages.get(ref.key)
         if found is None:
             order = self.mro(ref)
@@ -268,7 +268,7 @@ class Program(Modules):
         return found
 
     def member(self, ref: ClassRef, name: str) -> Member:
-        """The method or class attribute that an instance of ``ref`` has; None when no class defines it."""
+        """Return the method or class attribute that an instance of ``ref`` has; None if no class defines it."""
         key = (ref.key, name)
         if key not in self._members:
             self._members[key] = Unresolved(f"`{ref.name}.{name}` refers to itself")
@@ -276,7 +276,7 @@ class Program(Modules):
         return self._members[key]
 
     def attribute(self, ref: ClassRef, name: str) -> Member:
-        """The same, but an assigned name is not followed to what it stands for, so no further module is opened."""
+        """Return the attribute without following an assigned name to its value, so that no further module is opened."""
         return self._member(ref, name)
 
     def own_member(self, owner: ClassRef, name: str) -> Member:
@@ -287,7 +287,7 @@ class Program(Modules):
         return self._followed(self._own_member(owner, name))
 
     def instance_writes(self, ref: ClassRef) -> frozenset[str]:
-        """Attributes that the methods of a class's body write on their first parameter."""
+        """Return the attributes that the methods of a class's body write on their first parameter."""
         if ref.key not in self._instance_writes:
             found = [
                 target.partition(".")[2]
@@ -337,7 +337,7 @@ class Program(Modules):
         return ValueRef(owner.file, assigns[0], owner) if assigns else None
 
     def _followed(self, found: Member) -> Member:
-        """The function or the doubt behind an assigned name."""
+        """Return the function or the uncertainty behind an assigned name."""
         if not isinstance(found, ValueRef) or found.assign.value is None or found.assign.value.kind != "name":
             return found
         target = self.resolve(found.file, found.assign.value.text, scopes_of(found))
@@ -347,7 +347,7 @@ class Program(Modules):
 
     @cached_property
     def patches(self) -> Patches:
-        """Writes to classes from outside their bodies."""
+        """The writes to classes from outside their bodies."""
         return Patches(self)
 
     def has_plain_metaclass(self, ref: ClassRef) -> bool:
@@ -364,7 +364,7 @@ def _without_overloads(functions: list[Function]) -> list[Function]:
 
 
 def _merge(lines: list[list[ClassRef | External]]) -> list[ClassRef | External] | None:
-    """The C3 merge of https://docs.python.org/3/howto/mro.html; None when there is no order."""
+    """Return the C3 merge of https://docs.python.org/3/howto/mro.html; None if there is no order."""
     merged: list[ClassRef | External] = []
     left = deque(deque(line) for line in lines if line)
     behind = Counter(item for line in left for item in islice(line, 1, None))

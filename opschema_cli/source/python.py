@@ -36,7 +36,7 @@ StatementKind: TypeAlias = Literal[
 ParamKind: TypeAlias = Literal["posonly", "normal", "kwonly", "vararg", "kwarg"]
 
 LEAVING: frozenset[StatementKind] = frozenset({"return", "raise", "break", "continue"})
-"""The statements after which a block does not go on."""
+"""The statements after which a block does not continue."""
 
 
 class Expr(msgspec.Struct, array_like=True, gc=False):
@@ -92,17 +92,17 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def callee(self) -> str:
-        """The dotted name that a call calls; empty when it is none."""
+        """The dotted name that a call calls; empty if there is none."""
         return self.items[0].text if self.kind == "call" and self.items[0].kind == "name" else ""
 
     @property
     def args(self) -> list[tuple[str, Expr]]:
-        """A call's arguments with their keywords."""
+        """The arguments of a call with their keywords."""
         return list(zip(self.keywords, self.items[1:], strict=True)) if self.kind == "call" else []
 
     @property
     def owner(self) -> Expr | None:
-        """The value that an attribute is taken of, ``a.b`` of ``a.b.c``; None of what is not an attribute."""
+        """The object of an attribute, ``a.b`` in ``a.b.c``; None for anything but an attribute."""
         if self.kind == "attribute":
             return self.items[0]
         holder, dot, _ = self.text.rpartition(".")
@@ -110,21 +110,21 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def member(self) -> str:
-        """The name of an attribute, ``c`` of ``a.b.c``; of a name without dots itself, empty of anything else."""
+        """The name of an attribute, ``c`` in ``a.b.c``; for a name without dots the name itself, and empty for anything else."""
         return self.text.rpartition(".")[2] if self.kind in ("name", "attribute") else ""
 
     def keyword(self, name: str) -> Expr | None:
-        """A call's argument passed as ``name=``."""
+        """Return the argument of a call passed as ``name=``."""
         return next((value for keyword, value in self.args if keyword == name), None)
 
     def argument(self, name: str, position: int | None) -> Expr | None:
-        """The argument that a call visibly passes for a parameter: by keyword, or by position where that is known."""
+        """Return the argument that a call visibly passes for a parameter: by keyword, or by position if that is known."""
         passed = self.keyword(name)
         before = self.positional() if passed is None and position is not None else []
         return before[position] if position is not None and position < len(before) else passed
 
     def positional(self) -> list[Expr]:
-        """A call's plain positional arguments, up to the first unpacked one."""
+        """Return the plain positional arguments of a call, up to the first unpacked one."""
         found: list[Expr] = []
         for keyword, value in self.args:
             if keyword == "*":
@@ -135,13 +135,13 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def elements(self) -> tuple[Expr, ...] | None:
-        """The elements of a tuple, list or set; None of anything else, and where one is unpacked (``*a``)."""
+        """The elements of a tuple, list or set; None for anything else, and if one is unpacked (``*a``)."""
         if self.kind not in ("tuple", "list", "set") or any(item.kind == "starred" for item in self.items):
             return None
         return self.items
 
     def walk(self) -> Iterator[Expr]:
-        """The expression and all below it."""
+        """Yield the expression and all nested ones."""
         yield self
         for item in self.items:
             yield from item.walk()
@@ -195,12 +195,14 @@ class Statement(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def names(self) -> list[str]:
-        """The names in ``text`` of a statement that binds or declares names."""
+        """The names in ``text``, for a statement that binds or declares names."""
         return self.text.split(",") if self.text else []
 
 
 class Param(msgspec.Struct, array_like=True, gc=False):
-    """A parameter. ``start`` and ``end`` bound its name; ``full_end`` ends its annotation and default, brackets included."""
+    """A parameter. ``start`` and ``end`` delimit its name; ``full_end`` is the end of its annotation and default, including
+    brackets.
+    """
 
     name: str
     kind: ParamKind
@@ -222,7 +224,7 @@ class Param(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def by_name(self) -> bool:
-        """Whether an argument may be passed to it by name or place (not ``*args``/``**kwargs``)."""
+        """Whether an argument may be passed to it by name or position (not ``*args``/``**kwargs``)."""
         return self.kind not in ("vararg", "kwarg")
 
 
@@ -281,7 +283,7 @@ class Use(msgspec.Struct, array_like=True, gc=False):
 
 
 class Loop(msgspec.Struct, array_like=True, gc=False):
-    """A ``for`` statement: the names in its target, what it runs over, the span of its body, and the target itself."""
+    """A ``for`` statement: the names in its target, its iterable, the span of its body, and the target itself."""
 
     targets: tuple[str, ...]
     iterable: Expr
@@ -338,7 +340,7 @@ class Unpack(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Span of the targets."""
+        """The span of the targets."""
         return Span(self.start, self.end)
 
 
@@ -350,7 +352,7 @@ def _no_uses() -> bytes:
 
 
 def packed_uses(uses: Iterable[tuple[str, int, int]]) -> bytes:
-    """Uses of names, each the fields of a :class:`Use`, as a scope holds them."""
+    """Pack uses of names, each as the fields of a :class:`Use`, for storage in a scope."""
     return msgspec.msgpack.encode(tuple(uses))
 
 
@@ -380,17 +382,17 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """Every use of a name, in the order in which they are told."""
+        """Every use of a name, in the order in which they were recorded."""
         return _USES.decode(self.packed_uses)
 
     @cached_property
     def guarding(self) -> NestedSpans:
-        """The spans of :attr:`guarded`, to find those around a place."""
+        """The spans of :attr:`guarded`, for finding those around a place."""
         return NestedSpans(self.guarded)
 
     @cached_property
     def conditional_expressions(self) -> tuple[Expr, ...]:
-        """The conditional expressions in what it returns, assigns and passes to calls."""
+        """The conditional expressions in returned and assigned values and in arguments."""
         values = (item.value for item in self.assigns if item.value is not None)
         parts = (part for expr in (*self.returns, *values, *self.calls) for part in expr.walk())
         return tuple({part.span: part for part in parts if part.kind == "ifexp"}.values())
@@ -402,11 +404,11 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
         return _grouped(chain(((item.name, item) for item in defined), ((item.target, item) for item in self.assigns)))
 
     def function(self, name: str) -> Function | None:
-        """The function of that name; of several the last."""
+        """Return the function of that name; the last one if there are several."""
         return next((item for item in reversed(self.functions) if item.name == name), None)
 
     def walk(self, wanted: Callable[[Function], bool] = lambda function: True) -> Iterator[Scope]:
-        """This scope and all nested ones, but those of functions that are not ``wanted``, which are not unpacked."""
+        """Yield this scope and all nested ones, except those of functions that are not ``wanted``, which are not unpacked."""
         yield self
         for function in self.functions:
             if wanted(function):
@@ -415,7 +417,7 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
             yield from cls.body.walk(wanted)
 
     def names(self) -> set[str]:
-        """Every identifier, attribute and short string in this scope and below."""
+        """Return every identifier, attribute and short string in this scope and nested ones."""
         found: set[str] = set()
         for scope in self.walk():
             for name in (*(use.name for use in scope.uses), *(item.target for item in scope.assigns)):
@@ -429,8 +431,8 @@ Binding: TypeAlias = "Assign | Class | Function | Import"
 
 
 class Guard(msgspec.Struct, array_like=True, frozen=True):
-    """A stretch of a function that runs only if the class in ``variable`` has (``present``) or lacks an attribute,
-    in its own body (``own``) or in that of any class it inherits from.
+    """A stretch of a function that only runs if the class in ``variable`` has (``present``) or lacks an attribute, in its own
+    body (``own``) or in any class that it inherits from.
     """
 
     variable: str
@@ -442,9 +444,7 @@ class Guard(msgspec.Struct, array_like=True, frozen=True):
 
 
 def written_in(body: Scope, wanted: Callable[[Function], bool] = lambda function: True) -> tuple[str, ...]:
-    """The attributes to which a scope or what is written in it assigns something, as dotted targets; of its functions only what
-    ``wanted`` ones write.
-    """
+    """Return the attributes that a scope and nested code assign, as dotted targets; only ``wanted`` functions count."""
     found = [item.target for item in body.assigns if "." in item.target]
     found += [target for function in body.functions if wanted(function) for target in function.written]
     found += [target for cls in body.classes for target in written_in(cls.body)]
@@ -452,12 +452,12 @@ def written_in(body: Scope, wanted: Callable[[Function], bool] = lambda function
 
 
 def packed_body(body: Scope) -> bytes:
-    """The body of a function as the function holds it."""
+    """Pack the body of a function for storage."""
     return msgspec.msgpack.encode(body)
 
 
 def packed_statements(statements: Iterable[Statement]) -> bytes:
-    """The statements of a function as the function holds them."""
+    """Pack the statements of a function for storage."""
     return msgspec.msgpack.encode(tuple(statements))
 
 
@@ -484,21 +484,21 @@ class Function(msgspec.Struct, array_like=True, dict=True):
 
     @cached_property
     def body(self) -> Scope:
-        """Facts of its body."""
+        """The facts of its body."""
         return _BODY.decode(self.packed_body)
 
     def peek_body(self) -> Scope:
-        """The body, not kept unless it has been asked for."""
+        """Return the body without caching it, unless it is already cached."""
         kept: Scope | None = vars(self).get("body")
         return kept if kept is not None else _BODY.decode(self.packed_body)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """Its statements without the docstring; of a lambda one ``return``."""
+        """Its statements without the docstring; for a lambda, one ``return``."""
         return _STATEMENTS.decode(self.packed_statements) if self.packed_statements else ()
 
     def peek_statements(self) -> tuple[Statement, ...]:
-        """The statements, not kept unless they have been asked for."""
+        """Return the statements without caching them, unless they are already cached."""
         kept: tuple[Statement, ...] | None = vars(self).get("statements")
         return (
             kept if kept is not None else _STATEMENTS.decode(self.packed_statements) if self.packed_statements else ()
@@ -510,7 +510,7 @@ class Function(msgspec.Struct, array_like=True, dict=True):
         return Span(self.start, self.end)
 
     def param(self, name: str) -> Param | None:
-        """The parameter of that name."""
+        """Return the parameter of that name."""
         return next((item for item in self.params if item.name == name), None)
 
     @property
@@ -545,7 +545,7 @@ class Class(msgspec.Struct, array_like=True, gc=False):
 
 
 class ModuleFacts(msgspec.Struct, array_like=True, gc=False):
-    """All facts of one file; ``error`` and ``error_at`` say why and where it does not parse."""
+    """All facts of one file; ``error`` and ``error_at`` are the reason and place if it cannot be parsed."""
 
     body: Scope
     docstring: Span | None = None
@@ -562,7 +562,7 @@ _REBINDING = ("del", "global", "nonlocal")
 """The words that begin statements by which code binds or deletes names of other scopes, or deletes its own."""
 
 _RUNNING = ("globals", "exec")
-"""The functions by which code may bind any name."""
+"""The functions with which code may bind any name."""
 
 
 class PythonFile:
@@ -601,11 +601,11 @@ class PythonFile:
         return any(holds_word(word, text) for word in _RUNNING)
 
     def with_own_bodies(self) -> PythonFile:
-        """The same file, whose functions are unpacked apart from those of this one."""
+        """Return the same file, with functions that are unpacked separately from those of this object."""
         return PythonFile(self.source, msgspec.structs.replace(self.facts, body=_with_own_bodies(self.facts.body)))
 
     def forget_bodies(self) -> None:
-        """Drop what is unpacked of its functions. What is written in a function is another object when it is unpacked again."""
+        """Drop the unpacked contents of its functions. Unpacking again creates new objects."""
         waiting = [self.body]
         while waiting:
             scope = waiting.pop()
@@ -614,28 +614,28 @@ class PythonFile:
                 vars(function).clear()
 
     def text(self, span: Span | Expr) -> str:
-        """The source text of a span or expression."""
+        """Return the source text of a span or expression."""
         start, end = (span.start, span.end) if isinstance(span, Expr) else span
         return self.source.text[start:end]
 
     @cached_property
     def classes(self) -> dict[str, list[Class]]:
-        """Top-level classes by name."""
+        """The top-level classes by name."""
         return _grouped((item.name, item) for item in self.body.classes)
 
     @cached_property
     def functions(self) -> dict[str, list[Function]]:
-        """Top-level functions by name."""
+        """The top-level functions by name."""
         return _grouped((item.name, item) for item in self.body.functions)
 
     @cached_property
     def imports(self) -> dict[str, list[Import]]:
-        """Imports of the module's scope by local name."""
+        """The imports of the module's scope by local name."""
         return _grouped((item.name, item) for item in self.body.imports)
 
     @cached_property
     def assigns(self) -> dict[str, list[Assign]]:
-        """Module-level writes by target."""
+        """The module-level writes by target."""
         return _grouped((item.target, item) for item in self.body.assigns)
 
 
@@ -646,7 +646,7 @@ def _with_own_bodies(scope: Scope) -> Scope:
 
 
 def _grouped(items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """Items by their names."""
+    """Group items by name."""
     found: dict[str, list[T]] = {}
     for name, item in items:
         found.setdefault(name, []).append(item)

@@ -1,4 +1,4 @@
-"""The facts of a module's text, and why it has none.
+"""Collects the facts of a module's text, or the reason why it has none.
 
 They are those that :mod:`opschema_cli.source.cst_facts` finds in libcst's tree. Where the Python that runs parses the text,
 :mod:`opschema_cli.source.ast_facts` finds the same ones several times faster; libcst, whose import takes 0.1 to 0.2 s, is
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from opschema_cli.source.cst_spans import Spans
 
 MAX_BRACKETS = 200
-"""Deepest bracket nesting that is parsed; CPython's own tokenizer refuses more."""
+"""Maximum nesting of brackets to parse; CPython's own tokenizer rejects more."""
 
 MAX_TREE_DEPTH = 150
-"""Deepest tree that is handed on to be packed, several times that of ordinary code; it is parsed again instead."""
+"""Maximum depth of a tree to pack, several times that of ordinary code; a deeper one is parsed again instead."""
 
 MAX_CHARACTERS = 2_000_000
-"""Longest text that is parsed: libcst's tree takes about 300 times its space."""
+"""Maximum length of a text to parse: libcst's tree takes about 300 times its space."""
 
 
 def collect(text: str) -> ModuleFacts:
-    """The facts of a module's text; a syntax error is a fact, never an exception.
+    """Collect the facts of a module's text; a syntax error is a fact, never an exception.
 
     Some texts kill the parsers or keep libcst's busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
     """
@@ -45,7 +45,9 @@ def collect(text: str) -> ModuleFacts:
 
 
 def collect_plain(text: str) -> ModuleFacts | None:
-    """The same of a text that the running Python parses, or that is not parsed at all; None of one for libcst."""
+    """Collect the facts of a text that the running Python can parse, or that is not parsed at all; None for one that needs
+    libcst.
+    """
     refused = _refused(text)
     if refused is not None:
         return refused
@@ -56,7 +58,7 @@ def collect_plain(text: str) -> ModuleFacts | None:
 
 
 def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] | None]:
-    """The facts of a module's text, and the tree of libcst that they were collected from.
+    """Collect the facts of a module's text, and the libcst tree that they come from.
 
     That is None where the text has no facts but its error, and where the tree nests deeper than :data:`MAX_TREE_DEPTH`.
     """
@@ -87,7 +89,7 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
 
 
 def _refused(text: str) -> ModuleFacts | None:
-    """The error of a text that is not parsed at all."""
+    """Return the error for a text that is not parsed at all."""
     if len(text) > MAX_CHARACTERS:
         return failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
     deep_at = too_deep(text)
@@ -95,12 +97,12 @@ def _refused(text: str) -> ModuleFacts | None:
 
 
 def failed(reason: str, offset: int) -> ModuleFacts:
-    """The facts of a text that is not read, for a reason, from a place on."""
+    """Return the facts of a text that is not read, with the reason and the place where that begins."""
     return ModuleFacts(Scope(), None, reason, offset)
 
 
 def _syntax_error(text: str, error: Exception) -> ModuleFacts:
-    """CPython's error for the text, since libcst's message and place are vague; libcst's where CPython accepts it."""
+    """Return CPython's error for the text, since libcst's message and place are vague; libcst's if CPython accepts the text."""
     found = _error_of_python(text)
     if found is not None:
         return found
@@ -112,7 +114,7 @@ def _syntax_error(text: str, error: Exception) -> ModuleFacts:
 
 
 def _error_of_python(text: str) -> ModuleFacts | None:
-    """The running Python's syntax error for a text, if it has one."""
+    """Return the running Python's syntax error for a text, if it has one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -138,18 +140,20 @@ STRING_REST = {
     '"""': re.compile(r'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:""")?', re.DOTALL),
     "'''": re.compile(r"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:''')?", re.DOTALL),
 }
-"""What follows the opening quotes of a string, up to its end."""
+"""The rest of a string after its opening quotes, up to its end."""
 
 
 def too_deep(text: str) -> int | None:
-    """The place where brackets nest past :data:`MAX_BRACKETS`; None if nowhere."""
+    """Return the place where brackets are nested deeper than :data:`MAX_BRACKETS`; None if there is none."""
     if sum(map(text.count, "([{")) <= MAX_BRACKETS:
         return None
     return _deepest(_brackets(text)) if _may_be_deep(text) else None
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether brackets nest past the limit, strings and comments included; most texts are done with after this."""
+    """Whether brackets are nested deeper than the limit, including those in strings and comments; for most texts, this check is
+    enough.
+    """
     depth = 0
     for bracket in text.encode("ascii", "ignore").translate(None, _NO_BRACKETS):
         if bracket in b"([{":
@@ -171,7 +175,7 @@ def _deepest(brackets: Iterable[tuple[str, int]]) -> int | None:
 
 
 def _brackets(text: str) -> Iterator[tuple[str, int]]:
-    """The brackets outside strings and comments."""
+    """Yield the brackets outside strings and comments."""
     at = 0
     while (match := _BRACKET_OR_QUOTE.search(text, at)) is not None:
         found, at = match.group(), match.end()

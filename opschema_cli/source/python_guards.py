@@ -1,4 +1,4 @@
-"""Finds the stretches of a function that run only if a class has, or lacks, an attribute.
+"""Finds the stretches of a function that only run if a class has, or lacks, an attribute.
 
 A hook such as ``__init_subclass__`` often looks into the class before it writes: ``if "x" in cls.__dict__: return``.
 Only the function's own statements are looked at, so what is found holds whatever else the function does.
@@ -17,7 +17,7 @@ from opschema_cli.source.text import Span
 
 
 class _Fact(msgspec.Struct, frozen=True):
-    """Condition that the class in ``variable`` has or lacks an attribute, itself (``own``) or with its bases."""
+    """A condition that the class in ``variable`` has or lacks an attribute, itself (``own``) or including its bases."""
 
     variable: str
     attribute: str
@@ -64,14 +64,14 @@ def _guard(fact: _Fact, stretch: Span) -> Guard:
 
 
 def _suffice(test: Expr, names: Mapping[str, _Fact]) -> list[_Fact]:
-    """Facts each of which makes the test true."""
+    """Return facts each of which makes the test true."""
     if test.kind == "boolop":
         return [fact for item in test.items for fact in _suffice(item, names)] if test.text == "or" else []
     return _atom(test, names)
 
 
 def _follow(test: Expr, names: Mapping[str, _Fact]) -> list[_Fact]:
-    """Facts that hold when the test is true."""
+    """Return facts that hold if the test is true."""
     if test.kind == "boolop":
         return [fact for item in test.items for fact in _follow(item, names)] if test.text == "and" else []
     return _atom(test, names)
@@ -101,7 +101,7 @@ def _value(expr: Expr, names: Mapping[str, _Fact]) -> _Fact | None:
 
 
 def _lookup(expr: Expr | None) -> _Fact | None:
-    """``cls.__dict__.get("x")``, ``vars(cls).get("x", None)`` or ``getattr(cls, "x", None)``."""
+    """Read ``cls.__dict__.get("x")``, ``vars(cls).get("x", None)`` or ``getattr(cls, "x", None)``."""
     if expr is None or expr.kind != "call" or not (args := _plain_args(expr)):
         return None
     if expr.callee == "getattr" and len(args) == 3 and _is_none(args[2]):
@@ -120,12 +120,12 @@ def _hasattr(expr: Expr) -> _Fact | None:
 
 
 def _plain_args(expr: Expr | None) -> list[Expr]:
-    """The arguments of a call that has only positional ones."""
+    """Return the arguments of a call that only has positional ones."""
     return list(expr.items[1:]) if expr is not None and expr.kind == "call" and not any(expr.keywords) else []
 
 
 def _gotten_from(callee: Expr) -> str:
-    """``cls`` of ``cls.__dict__.get`` or ``vars(cls).get``."""
+    """Return ``cls`` in ``cls.__dict__.get`` or ``vars(cls).get``."""
     if callee.kind == "attribute" and callee.text == "get":
         return _namespace(callee.items[0])
     owner, _, name = callee.text.rpartition(".")
@@ -133,7 +133,7 @@ def _gotten_from(callee: Expr) -> str:
 
 
 def _namespace(expr: Expr) -> str:
-    """``cls`` of ``cls.__dict__`` or ``vars(cls)``; empty for anything else."""
+    """Return ``cls`` in ``cls.__dict__`` or ``vars(cls)``; empty for anything else."""
     if expr.kind == "name":
         return _of_dict(expr.text)
     args = _plain_args(expr)

@@ -1,4 +1,4 @@
-"""A Python file as a libcst tree whose nodes know their places: what rewrites work on.
+"""A Python file as a libcst tree whose nodes have places, for rewriting.
 
 Facts (:mod:`opschema_cli.source.python`) are enough to find things; a tree is parsed only for the files that change.
 """
@@ -34,16 +34,16 @@ def _is_statement_type(kind: type[object]) -> bool:
 
 
 def is_statement(node: object) -> TypeGuard[Statement]:
-    """Whether a node is a statement; a line of statements is none. Asked once for each type, as `isinstance` is slow here."""
+    """Whether a node is a statement; a line of statements is not. Cached by type, because `isinstance` is slow here."""
     return _is_statement_type(type(node))  # type: ignore[arg-type]  # mypy: a type is not Hashable
 
 
 class TreeError(ValueError):
-    """A text that is not a Python, or too long or too deep to be parsed."""
+    """Raised for text that is not valid Python, or is too long or nested too deeply to be parsed."""
 
 
 class PythonTree:
-    """A module's text, its tree, and where each node is written.
+    """A module's text, its tree, and the place of each node.
 
     A node's span leaves out its own parentheses and decorators, as libcst's positions do; :meth:`outer` has them.
     """
@@ -56,7 +56,7 @@ class PythonTree:
 
     @classmethod
     def parse(cls, text: str) -> PythonTree:
-        """The tree of a module's text.
+        """Parse the text of a module.
 
         Raises:
             TreeError: it does not parse.
@@ -71,17 +71,17 @@ class PythonTree:
 
     @classmethod
     def unpacked(cls, text: str, data: bytes) -> PythonTree:
-        """The tree of a module's text that was packed by a process that parsed it."""
+        """Return the tree of a module's text that another process parsed and packed."""
         return cls(text, *unpack(data))
 
     # Places
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Span of a node."""
+        """Return the span of a node."""
         return Span(*self._spans[id(node)])
 
     def outer(self, node: cst.CSTNode) -> Span:
-        """Span of a node with its own parentheses or decorators."""
+        """Return the span of a node with its own parentheses or decorators."""
         start, end = self._spans[id(node)]
         defines = type(node) in (cst.FunctionDef, cst.ClassDef)
         before = getattr(node, "decorators" if defines else "lpar", ())
@@ -93,7 +93,7 @@ class PythonTree:
         return Span(start, end)
 
     def code(self, node: cst.CSTNode) -> str:
-        """A node's text, its own parentheses left out."""
+        """Return a node's text without its own parentheses."""
         start, end = self.span(node)
         return self.text[start:end]
 
@@ -102,21 +102,23 @@ class PythonTree:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
     def line_start(self, offset: int) -> int:
-        """Start of the line of a character."""
+        """Return the start of the line of a character."""
         return self._line_starts[bisect.bisect_right(self._line_starts, offset) - 1]
 
     def line_end(self, offset: int) -> int:
-        """End of the line of a character, with its line end."""
+        """Return the end of the line of a character, including its line end."""
         after = bisect.bisect_right(self._line_starts, offset)
         return self._line_starts[after] if after < len(self._line_starts) else len(self.text)
 
     def indent(self, offset: int) -> str:
-        """The white space that begins the line of a character."""
+        """Return the white space at the beginning of the line of a character."""
         line = self.text[self.line_start(offset) : self.line_end(offset)]
         return line[: len(line) - len(line.lstrip(" \t\f"))]
 
     def comments_above(self, offset: int, floor: int = 0) -> int:
-        """The start of the comments right above the line of a character, but not before ``floor``; else that line itself."""
+        """Return the start of the comments directly above the line of a character, but not before ``floor``; without comments,
+        the start of that line.
+        """
         at = self.line_start(offset)
         while at > floor:
             above = self.line_start(at - 1)
@@ -126,7 +128,7 @@ class PythonTree:
         return at
 
     def top(self, statement: Statement | cst.BaseStatement) -> int:
-        """Start of the line of a statement, or of the comments right above it."""
+        """Return the start of the line of a statement, or of the comments directly above it."""
         line: cst.CSTNode = statement
         block = self.parent(line)
         if isinstance(block, cst.SimpleStatementLine):
@@ -143,11 +145,11 @@ class PythonTree:
     # Relations
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that a node stands in; None of the module."""
+        """Return the parent of a node; None for the module."""
         return self._order.parents.get(id(node))
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes around a node, the nearest first."""
+        """Yield the ancestors of a node, nearest first."""
         parents = self._order.parents
         above = parents.get(id(node))
         while above is not None:
@@ -155,12 +157,12 @@ class PythonTree:
             above = parents.get(id(above))
 
     def enclosing(self, node: cst.CSTNode, kind: type[N]) -> N | None:
-        """The nearest node around a node whose type is exactly ``kind``."""
+        """Return the nearest ancestor of a node whose type is exactly ``kind``."""
         # libcst's classes are abstract base classes, for which `isinstance` is slow.
         return next((item for item in self.ancestors(node) if type(item) is kind), None)
 
     def statement(self, node: cst.CSTNode) -> Statement:
-        """The innermost statement that a node is in or is.
+        """Return the innermost statement that a node is or is part of.
 
         Raises:
             LookupError: it is in none.
@@ -178,24 +180,24 @@ class PythonTree:
 
     @property
     def nodes(self) -> list[cst.CSTNode]:
-        """All nodes but white space and punctuation, each before those below it."""
+        """All nodes except white space and punctuation, each before its descendants."""
         return self._order.nodes
 
     def place(self, node: cst.CSTNode) -> int:
-        """A node's place among :attr:`nodes`, which is the same each time that the text is parsed."""
+        """Return a node's index in :attr:`nodes`, which is the same each time the text is parsed."""
         return self._order.places[id(node)]
 
     def places(self, node: cst.CSTNode) -> range:
-        """The places of a node and of all below it."""
+        """Return the indexes of a node and its descendants."""
         at = self.place(node)
         return range(at, self._order.ends[at])
 
     def _of_kind(self, kind: type[N]) -> list[N]:
-        """All nodes of exactly that type."""
+        """Return all nodes of exactly that type."""
         return self._order.kinds.get(kind, [])  # type: ignore[return-value]
 
     def walk(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """A node and all below it, each before those below itself; white space and punctuation left out."""
+        """Return a node and its descendants, each before its own descendants, without white space and punctuation."""
         places = self.places(node)
         return self._order.nodes[places.start : places.stop]
 
@@ -208,7 +210,7 @@ class PythonTree:
         return found
 
     def find(self, span: Span, kind: type[N]) -> N:
-        """The node whose type is exactly ``kind`` that is written exactly at a span.
+        """Return the node at exactly a span whose type is exactly ``kind``.
 
         Raises:
             LookupError: there is none.
@@ -231,11 +233,11 @@ class PythonTree:
         return found
 
     def definitions(self, name: str) -> list[Definition]:
-        """The classes and functions of a qualified name (``Class.method``, ``outer.inner``)."""
+        """Return the classes and functions with a qualified name (``Class.method``, ``outer.inner``)."""
         return self._definitions.get(name, [])
 
     def function(self, name: str) -> cst.FunctionDef:
-        """The function of a qualified name.
+        """Return the function with a qualified name.
 
         Raises:
             LookupError: there is none, or several.
@@ -243,11 +245,11 @@ class PythonTree:
         return _only(self.definitions(name), name, cst.FunctionDef)
 
     def method(self, class_name: str, name: str) -> cst.FunctionDef:
-        """A method by its class and name; errors as for :meth:`function`."""
+        """Return a method by its class and name; raises as :meth:`function` does."""
         return self.function(f"{class_name}.{name}")
 
     def class_def(self, name: str) -> cst.ClassDef:
-        """The class of a qualified name; errors as for :meth:`function`."""
+        """Return the class with a qualified name; raises as :meth:`function` does."""
         return _only(self.definitions(name), name, cst.ClassDef)
 
     @cached_property
@@ -258,7 +260,7 @@ class PythonTree:
         return found
 
     def names(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Name]:
-        """Places where a variable of that name is read, written, imported, or declared as parameter or definition.
+        """Return the places where a variable of that name is read, written, imported, or declared as parameter or definition.
 
         Names of attributes, keyword arguments, modules, and things imported under another name are none. ``within`` is the
         node to look in, decorators included; else it is the module.
@@ -268,7 +270,7 @@ class PythonTree:
         return self._within(self._variables[name], within)
 
     def _within(self, names: list[cst.Name], node: cst.CSTNode | None) -> list[cst.Name]:
-        """The names, in order, that begin inside a node."""
+        """Return the names, in order, that begin inside a node."""
         if node is None:
             return list(names)
         first, after = (bisect.bisect_left(names, at, key=self._start) for at in self.outer(node))
@@ -291,12 +293,12 @@ class PythonTree:
         return type(above) is cst.ImportFrom
 
     def attributes(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Attribute]:
-        """Places where an attribute of that name is read or written, on any object; ``within`` as for :meth:`names`."""
+        """Return the places where an attribute of that name is read or written, on any object; ``within`` as for :meth:`names`."""
         above = (self.parent(node) for node in self._within(self._names.get(name, []), within))
         return [node for node in above if type(node) is cst.Attribute and node.attr.value == name]
 
     def calls(self, name: str) -> list[cst.Call]:
-        """Calls whose callee's last name is that (``f()``, ``module.f()``)."""
+        """Return the calls whose callee ends with that name (``f()``, ``module.f()``)."""
         found: list[cst.Call] = []
         for node in self._names.get(name, ()):
             above = self.parent(node)
@@ -307,12 +309,12 @@ class PythonTree:
         return found
 
     def strings(self, value: str) -> list[cst.SimpleString]:
-        """String literals of that value."""
+        """Return the string literals with that value."""
         return self._strings.get(value, [])
 
     @property
     def literals(self) -> Iterator[cst.SimpleString]:
-        """All plain string literals."""
+        """Yield all plain string literals."""
         return (node for found in self._strings.values() for node in found)
 
     @cached_property
@@ -323,7 +325,7 @@ class PythonTree:
         return found
 
     def docstring(self, node: Definition | cst.Module) -> cst.SimpleString | None:
-        """The docstring, if it is one plain literal."""
+        """Return the docstring, if it is one plain literal."""
         body = node.body.body if isinstance(node, cst.FunctionDef | cst.ClassDef) else node.body
         first = body[0] if body else None
         if isinstance(first, cst.SimpleStatementLine):
@@ -333,7 +335,7 @@ class PythonTree:
 
 
 class _Order(msgspec.Struct, frozen=True):
-    """All nodes, each before those below it; the parents and places of each by ``id``, and where what is below it ends.
+    """All nodes, each before its descendants; the parent and index of each by ``id``, and the end of its descendants.
 
     ``kinds`` has them by type.
     """

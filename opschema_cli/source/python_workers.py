@@ -26,23 +26,23 @@ from opschema_cli.source.parse_process import LocalWorker, Parsed, Task, Wanted,
 from opschema_cli.source.parsing import HURRIED, budget
 
 POOL_THRESHOLD = 400_000
-"""Characters of Python above which a second worker pays for its start."""
+"""Number of characters of Python above which a second worker is worth starting."""
 
 RETRIED = 50_000
-"""Characters of a text up to which running out of time may be chance, so that it is tried once more."""
+"""Number of characters of a text up to which running out of time may be chance, so that it is tried once more."""
 
 PATIENCE = 8
-"""Texts that are given up with all the time for one; further ones of a run have :data:`HURRIED` of it."""
+"""Number of texts that get the full time before they are given up; further ones of a run get :data:`HURRIED` of it."""
 
 SLOW = 0.3
-"""The share of the time for a text from which on what it took counts towards :data:`parsing.RUN_SECONDS`."""
+"""The share of the time for a text above which its time counts towards :data:`parsing.RUN_SECONDS`."""
 
 STARTS_PROCESSES = sys.platform not in ("emscripten", "wasi")
-"""Whether the system starts processes."""
+"""Whether the system can start processes."""
 
 
 class Parsers:
-    """Worker processes that turn texts into facts while the program does other things.
+    """Worker processes that turn texts into facts while the program does other work.
 
     They live until :meth:`close`, so that what they import is imported once in each. No more than ``jobs`` are started; a second
     one only when there is enough to do for two. They are forked where that is sound, which it is not in a ``threaded`` program.
@@ -57,13 +57,13 @@ class Parsers:
         self._queue: list[Task] = []
         self._asked: set[str] = set()
         self._done: list[Parsed] = []
-        """What is done and not yet returned, even if an exception ends :meth:`collect`."""
+        """Finished results that are not returned yet, even if an exception ends :meth:`collect`."""
         self._retried: set[str] = set()
         self._given_up = 0
         self._spent = 0.0
 
     def start(self, count: int) -> None:
-        """Start workers, so that they import what they need before there is a text."""
+        """Start workers, so that they import their modules before there is a text."""
         while len(self._workers) < min(count, self.jobs):
             try:
                 self._workers.append(LocalWorker() if self._local else Worker(self._context, self._workers))
@@ -77,7 +77,7 @@ class Parsers:
         return multiprocessing.get_context("fork" if sys.platform == "linux" and not self._threaded else "spawn")
 
     def begin_run(self) -> None:
-        """Count anew how much time slow texts take: for a program that runs on."""
+        """Reset the time spent on slow texts, for a program that continues to run."""
         self._given_up, self._spent = 0, 0.0
         self._retried.clear()
 
@@ -97,14 +97,14 @@ class Parsers:
         self._add([Task(key, text, wanted, ahead) for key, text in unasked.items()], much=much)
 
     def submit_readings(self, texts: Mapping[str, str], functions: tuple[str, ...], *, cpp: bool) -> None:
-        """Have functions computed for texts, with ``cpp`` for their trees, before all that is to be parsed; see
-        :func:`opschema_cli.source.parsing.reading_values`. The keys are others than those of texts that are parsed.
+        """Have functions computed for texts or, with ``cpp``, for their trees, before anything else is parsed; see
+        :func:`opschema_cli.source.parsing.reading_values`. The keys differ from those of texts that are parsed.
         """
         wanted = Wanted(functions=functions, cpp=cpp)
         self._add([Task(key, text, wanted) for key, text in texts.items()], much=self._is_much(texts.values()))
 
     def _is_much(self, texts: Iterable[str]) -> bool:
-        """Whether further texts, with those that wait, are enough for two workers."""
+        """Whether further texts, together with those that wait, are enough for two workers."""
         return sum(map(len, chain(texts, (task.text for task in self._queue)))) > POOL_THRESHOLD
 
     def _add(self, tasks: Sequence[Task], *, much: bool) -> None:
@@ -117,13 +117,13 @@ class Parsers:
         self._hand_out()
 
     def collect(self, *, wait: bool) -> list[Parsed]:
-        """The texts that are done; with ``wait`` at least one, unless none is left."""
+        """Return the finished texts; with ``wait`` at least one, unless none is left."""
         while self._asked and not self._done:
             check_interrupted()
             self._refuse()
             if self._done:
                 break
-            self.start(1)  # where the first could not be started, this tells why
+            self.start(1)  # this raises the reason if the first worker could not be started
             answering = self._answering(wait=wait)
             while answering:  # a worker may have answered several times
                 for worker in answering:
@@ -140,7 +140,7 @@ class Parsers:
         return found
 
     def _answering(self, *, wait: bool) -> list[Worker | LocalWorker]:
-        """The workers that have something to say; with ``wait`` at least one, if any is busy."""
+        """Return the workers with an answer; with ``wait`` at least one, if any is busy."""
         busy = [worker for worker in self._workers if worker.tasks or worker.starting]
         local = [worker for worker in busy if isinstance(worker, LocalWorker)]
         if local:
@@ -150,11 +150,11 @@ class Parsers:
 
     @property
     def _is_spent(self) -> bool:
-        """Whether the run has spent its time on slow texts."""
+        """Whether the run has used up its time for slow texts."""
         return self._spent >= parsing.RUN_SECONDS
 
     def _refuse(self) -> None:
-        """Refuse the texts that no worker has begun, once the run has spent its time on slow ones."""
+        """Refuse the texts that no worker has started, once the run has used up its time for slow ones."""
         if self._is_spent:
             refused = [Parsed(task.key, b"", refused=True) for task in self._queue]
             self._queue.clear()
@@ -162,7 +162,7 @@ class Parsers:
             self._done += refused
 
     def _take(self, worker: Worker | LocalWorker) -> None:
-        """Take an answer of a worker, or the sign that it has started."""
+        """Receive an answer of a worker, or the sign that it has started."""
         if isinstance(worker, Worker) and worker.starting:
             worker.has_started()
             return
@@ -200,7 +200,7 @@ class Parsers:
             self._queue.pop()
 
     def close(self) -> None:
-        """Stop the workers, whatever they are at."""
+        """Stop the workers, whatever they are doing."""
         for worker in self._workers:
             worker.stop()
         self._workers.clear()

@@ -23,7 +23,7 @@ HARMLESS_BASES = frozenset(
         "typing_extensions.Protocol",
     }
 )
-"""Bases outside the workspace that define no operator method."""
+"""Bases outside the workspace that do not define operator methods."""
 
 
 class Unresolved(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class External(msgspec.Struct, frozen=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """A name that its module, which lies in the workspace, does not define."""
+    """A name that its module, which is part of the workspace, does not define."""
 
     module: str
     name: str
@@ -63,7 +63,7 @@ class ClassRef(KeyedStruct, frozen=True, dict=True):
 
     @cached_property
     def key(self) -> ClassKey:
-        """Its file and place, by which two references are the same."""
+        """Its file and place, which identify the class."""
         return self.file.path, self.cls.start
 
     @cached_property
@@ -73,7 +73,7 @@ class ClassRef(KeyedStruct, frozen=True, dict=True):
 
     @property
     def name(self) -> str:
-        """The class's name."""
+        """The name of the class."""
         return self.cls.name
 
 
@@ -98,7 +98,7 @@ Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
 
 
 def _identity(found: Resolution) -> tuple[str, int]:
-    """The file and place of a definition: two references to one need not be equal."""
+    """Return the file and place of a definition: two references to it need not be equal."""
     if isinstance(found, ModuleRef):
         return found.path, -1
     if isinstance(found, ClassRef):
@@ -109,18 +109,20 @@ def _identity(found: Resolution) -> tuple[str, int]:
 
 
 def star_imports(module: Scope, name: str, after: int = 0) -> list[Import]:
-    """The ``from m import *`` of a module below an offset, each as the import of one name."""
+    """Return the ``from m import *`` statements of a module after an offset, each as the import of one name."""
     stars = (item for item in bindings_of(module, "*") if isinstance(item, Import) and item.start >= after)
     return [Import(name, item.module, name, item.level, item.start, item.end) for item in stars]
 
 
 def is_definition(found: Resolution) -> bool:
-    """Whether it is a class, a function or a value of the workspace."""
+    """Whether it is a class, function or value of the workspace."""
     return isinstance(found, ClassRef | FunctionRef | ValueRef)
 
 
 def only_definition(found: Sequence[Resolution], name: str, path: str) -> Resolution:
-    """The one definition in the workspace to which imports of a name in a file lead; else what the last import leads to."""
+    """Return the only definition in the workspace that imports of a name in a file lead to; otherwise the result of the last
+    import.
+    """
     good = [item for item in found if not isinstance(item, Missing | External)]
     if len({_identity(item) for item in good if not isinstance(item, Unresolved)}) > 1:
         return Unresolved(f"imports of `{name}` in {path} lead to several definitions")
@@ -128,23 +130,23 @@ def only_definition(found: Sequence[Resolution], name: str, path: str) -> Resolu
 
 
 def binds(item: Assign) -> bool:
-    """Whether an assignment gives its target a value: an annotation alone does not."""
+    """Whether an assignment binds its target: an annotation alone does not."""
     return item.value is not None or item.annotation is None
 
 
 def bindings_of(scope: Scope, name: str) -> list[Binding]:
-    """Bindings of a name in a scope; those of one kind in the order of the text."""
+    """Return the bindings of a name in a scope; those of one kind in source order."""
     return [item for item in scope.named.get(name, ()) if not isinstance(item, Assign) or binds(item)]
 
 
 def scopes_of(value: ValueRef) -> tuple[Scope, ...]:
-    """Scopes where the names of an assigned value are looked up before its module: the class body that assigns it."""
+    """Return the scopes where the names of an assigned value are looked up before its module: the class body that assigns it."""
     body = value.owner.cls.body if value.owner is not None else None
     return (body,) if body is not None and any(item is value.assign for item in body.assigns) else ()
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """A constant's value. ``symbol`` is a dotted name outside the workspace (``torch.float16``) instead of a value."""
+    """The value of a constant. ``symbol`` is a dotted name outside the workspace (``torch.float16``) instead of a value."""
 
     value: object = None
     symbol: str = ""

@@ -1,4 +1,4 @@
-"""The queries about names and classes that constants and patches need of a program, which is built on both."""
+"""The queries about names and classes for which constants and patches need a program; the program itself depends on both."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from opschema_cli.source.resolution import ClassRef, External, Member, Resolutio
 
 
 class Resolver(Protocol):
-    """See :class:`opschema_cli.source.program.Program`."""
+    """Interface of :class:`opschema_cli.source.program.Program`."""
 
     package_files: list[str]
 
     def load(self, path: str, /) -> PythonFile | None:
-        """A file's facts; None if it does not parse."""
+        """Return a file's facts; None if it cannot be parsed."""
         ...
 
     def resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> Resolution:
-        """The definition that a dotted name refers to."""
+        """Return the definition that a dotted name refers to."""
         ...
 
     def mro(self, ref: ClassRef) -> list[ClassRef | External] | Unresolved:
-        """The method resolution order of a class."""
+        """Return the method resolution order of a class."""
         ...
 
     def lineage(self, ref: ClassRef) -> Sequence[ClassRef]:
-        """A class and its bases within the workspace."""
+        """Return a class and its bases in the workspace."""
         ...
 
     def own_member(self, owner: ClassRef, name: str) -> Member:
-        """The attribute that a class itself defines."""
+        """Return the attribute that a class itself defines."""
         ...
 
     def has_plain_metaclass(self, ref: ClassRef) -> bool:

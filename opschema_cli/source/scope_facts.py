@@ -1,4 +1,4 @@
-"""Turns the syntax of a module into its facts, whichever collector read it.
+"""Turns the syntax of a module into facts, regardless of the collector.
 
 :mod:`opschema_cli.source.ast_facts` and :mod:`opschema_cli.source.cst_facts` give the syntax. It is one module because it
 is one visitor, with a method for each kind of statement and expression that binds or uses a name.
@@ -33,7 +33,7 @@ from opschema_cli.source.text import Span
 
 
 def facts_of(syntax: Syntax) -> ModuleFacts:
-    """The facts of a module's syntax.
+    """Return the facts of a module's syntax.
 
     Raises:
         RecursionError: it nests too deeply.
@@ -102,11 +102,11 @@ class _Scopes:
             written_in(inner),
             packed_statements(statements),
         )
-        made.__dict__.update(body=inner, statements=statements)  # unpacked, for who goes on with the facts
+        made.__dict__.update(body=inner, statements=statements)  # for code that continues with the facts
         parts.functions.append(made)
 
     def statements(self, body: Sequence[Statement]) -> Sequence[Statement]:
-        """The statements of a function that are kept."""
+        """Return the statements of a function to keep."""
         kept = body[1:] if _docstring(body) is not None else body
         return [_limited(item, MAX_STATEMENT_DEPTH - 1) for item in kept] if self.too_deep else kept
 
@@ -295,7 +295,7 @@ class _Scopes:
             self.inner(expr.items, parts)
 
     def inner(self, exprs: Iterable[Expr], parts: Parts) -> None:
-        """The same of several; most are names."""
+        """Visit several expressions; most are names."""
         for expr in exprs:
             if expr.kind == "name":
                 parts.uses.append((expr.text, expr.start, expr.end))
@@ -369,7 +369,7 @@ class _Scopes:
         )
 
     def expanded(self, expr: Expr) -> Expr:
-        """A part of an expression, as deep as if it stood alone."""
+        """Return a part of an expression, as deep as if it were an expression of its own."""
         return self._expanded(expr, 0) if self.syntax.below else expr
 
     def _expanded(self, expr: Expr, depth: int) -> Expr:
@@ -422,8 +422,8 @@ _EXPRESSIONS: dict[str, Any] = {
 
 
 def _hide(calls: list[Expr], first: int, variables: Container[str]) -> None:
-    """Make the callees unknown that are variables of the lambda or comprehension which makes the calls from ``first`` on: outside
-    it, the same names mean something else.
+    """Make the callees unknown that are variables of the lambda or comprehension that makes the calls from ``first`` on: outside
+    it, the same names have other meanings.
     """
     for place in range(first, len(calls)):
         call = calls[place]
@@ -447,7 +447,7 @@ def _span(block: Sequence[Statement]) -> Span:
 
 
 def _limited(node: Statement, levels: int) -> Statement:
-    """A statement with so many levels of blocks below it, and no more."""
+    """Return a statement with at most that many levels of nested blocks."""
     if not node.blocks:
         return node
     if levels <= 0:
@@ -457,7 +457,7 @@ def _limited(node: Statement, levels: int) -> Statement:
 
 
 def _displayed(value: Expr) -> bool:
-    """Whether it is a tuple or list whose elements are all written."""
+    """Whether it is a tuple or list with all elements written out."""
     return value.kind in ("tuple", "list") and value.elements is not None
 
 
@@ -478,7 +478,7 @@ def _target_names(expr: Expr) -> Iterator[Expr]:
 
 
 def _item_key(target: Expr) -> str | None:
-    """The constant string of ``name["key"]``; None for anything else."""
+    """Return the constant string of ``name["key"]``; None for anything else."""
     if target.kind != "subscript":
         return None
     holder, *index = target.items
@@ -491,7 +491,7 @@ def _leaves(block: Sequence[Statement]) -> bool:
 
 
 def _docstring(body: Sequence[Statement]) -> Expr | None:
-    """The string that a body begins with, if it does."""
+    """Return the string at the beginning of a body, if there is one."""
     value = body[0].exprs[0] if body and body[0].kind == "expr" else None
     return value if value is not None and _is_string(value) else None
 

@@ -1,4 +1,4 @@
-"""Scripts: files that are programs of their own, such as examples and tests."""
+"""Scripts: files that are programs on their own, such as examples and tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SCRIPTS = re.compile(r"(?:^|/)(?:examples?|demos?|samples?|tutorials?|tests?|be
 
 
 def are_apart(first: str, second: str) -> bool:
-    """Whether no process is likely to load both files: they are scripts, and lie in folders neither of which holds the other."""
+    """Whether no process is likely to load both files: both are scripts, and neither folder contains the other."""
     if not (_SCRIPTS.search(first) and _SCRIPTS.search(second)):
         return False
     one, two = (path.rpartition("/")[0] + "/" for path in (first, second))

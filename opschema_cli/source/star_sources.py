@@ -1,4 +1,4 @@
-"""Which modules may have a name that is imported by ``import *``, going by their facts alone."""
+"""Decides which modules may provide a name through ``import *``, by their facts alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opschema_cli.source.python import Import, PythonFile
 
 
 class StarSources:
-    """The modules from which the files of one workspace import ``*``."""
+    """The modules that the files of one workspace import ``*`` from."""
 
     def __init__(self, modules: Modules, load: Callable[[str], PythonFile | None]) -> None:
         self._modules = modules
@@ -18,7 +18,7 @@ class StarSources:
         self._closed: dict[str, bool] = {}
 
     def may_have(self, file: PythonFile, item: Import) -> bool:
-        """Whether the module of an import may have the one name that is looked for."""
+        """Whether the module of an import may have the requested name."""
         key = (file.path, item.start)
         if key not in self._paths:
             module = self._modules.absolute_module(file, item)
@@ -33,13 +33,13 @@ class StarSources:
 
 
 def _is_closed(file: PythonFile) -> bool:
-    """Whether a module has the names alone that its statements bind."""
+    """Whether a module only has the names that its statements bind."""
     may_hold_more = file.path.endswith("__init__.py") or "*" in file.body.named
     return not may_hold_more and file.body.function("__getattr__") is None and not writes_globals(file, "")
 
 
 def writes_globals(file: PythonFile, name: str) -> bool:
-    """Whether a module may bind ``name`` by other means than a statement of its own."""
+    """Whether a module may bind ``name`` other than by its own statements."""
     if any(call.callee in ("vars", "setattr", "locals") for call in file.body.calls):
         return True
     if name in file.rebound:

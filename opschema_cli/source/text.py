@@ -46,7 +46,7 @@ class SpanSet:
 
 
 class NestedSpans:
-    """Spans that are nested or disjoint, to find those around an offset."""
+    """Spans that are nested or disjoint, for finding those around an offset."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans = sorted(set(spans), key=lambda span: (span.start, -span.end))
@@ -59,11 +59,11 @@ class NestedSpans:
             self._outer.append(outer)
 
     def innermost(self, offset: int) -> Span | None:
-        """The innermost span that contains an offset."""
+        """Return the innermost span that contains an offset."""
         return next(self.around(offset), None)
 
     def around(self, offset: int) -> Iterator[Span]:
-        """The spans that contain an offset, the innermost first."""
+        """Yield the spans that contain an offset, innermost first."""
         at = bisect.bisect_right(self._starts, offset) - 1
         while at >= 0:
             if offset < self._spans[at].end:
@@ -79,12 +79,12 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is outside of the workspace, in an installed package: its path is then absolute, or a made-up name."""
+        """Whether it is outside of the workspace, in an installed package: its path is then absolute, or an invented name."""
         return self.path.startswith(("/", "<"))
 
 
 class Position(NamedTuple):
-    """A place for people: line and column, both from 1, in characters."""
+    """A place for display: line and column, both from 1, in characters."""
 
     line: int
     column: int
@@ -123,7 +123,7 @@ class Source(KeyedStruct, frozen=True, dict=True):
         return self.path, self.text, self.encoding
 
     def encode(self, text: str | None = None) -> bytes:
-        """The bytes of ``text`` (default: this text) in the file's own encoding."""
+        """Return the bytes of ``text`` (default: this text) in the file's own encoding."""
         return (self.text if text is None else text).encode(self.encoding)
 
     @cached_property
@@ -134,22 +134,22 @@ class Source(KeyedStruct, frozen=True, dict=True):
         return [0, *accumulate(lengths)][:-1]
 
     def position(self, offset: int) -> Position:
-        """Line and column of a character offset; past the end counts as the end."""
+        """Return the line and column of a character offset; an offset past the end counts as the end."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect.bisect_right(self._line_starts, offset)
         return Position(line, offset - self._line_starts[line - 1] + 1)
 
     def line_span(self, line: int) -> Span:
-        """The characters of line ``line`` (from 1), without its line end."""
+        """Return the span of line ``line`` (from 1), without its line end."""
         starts = self._line_starts
         start, end = starts[line - 1], starts[line] if line < len(starts) else len(self.text)
-        # Without a copy of the line, which may be long and asked for often.
+        # Without copying the line, which may be long and requested often.
         while end > start and self.text[end - 1] in "\r\n":
             end -= 1
         return Span(start, end)
 
     def line_text(self, line: int) -> str:
-        """The text of line ``line`` (from 1), without its line end; empty past the end."""
+        """Return the text of line ``line`` (from 1), without its line end; empty past the end."""
         if not 1 <= line <= len(self._line_starts):
             return ""
         start, end = self.line_span(line)
@@ -162,7 +162,7 @@ class Source(KeyedStruct, frozen=True, dict=True):
 
     @property
     def newline(self) -> str:
-        """The line end the file uses first; a line feed where it has none."""
+        """The first line end in the file; a line feed if it has none."""
         match = _NEWLINE.search(self.text)
         return match.group() if match else "\n"
 
@@ -197,7 +197,7 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
 
 
 def _line(data: bytes, offset: int) -> int:
-    """The line, from 1, that a byte stands on, in an encoding whose line feed is one byte or has zeros around it."""
+    """Return the line, from 1, that contains a byte, in an encoding whose line feed is one byte or has zeros around it."""
     head = data[:offset]
     return head.count(b"\n") + head.replace(b"\r\n", b"").count(b"\r") + 1
 
@@ -206,7 +206,9 @@ _LINE = re.compile(r"[^\r\n]+")
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with spaces in place of some sorted spans, so that places and lines stay. Spans inside of others are ignored."""
+    """Return a text with spaces in place of some sorted spans, so that offsets and lines stay the same. Nested spans are
+    ignored.
+    """
     pieces: list[str] = []
     at = 0
     for start, end in spans:
@@ -221,7 +223,7 @@ def _spaces(match: re.Match[str]) -> str:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with all edits applied; identical edits count once.
+    """Return ``text`` with all edits applied; identical edits count once.
 
     Raises:
         EditConflictError: two edits overlap, or two insertions share one place.
@@ -239,11 +241,11 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 _WORDS = bytes(byte if byte >= 128 or bytes([byte]).isalnum() or byte == ord("_") else ord(" ") for byte in range(256))
-"""A table that makes spaces of all ASCII characters that are in no word."""
+"""A table that turns all ASCII characters outside of words into spaces."""
 
 
 def words_in(text: str) -> set[str]:
-    """The words of a text, with other characters that are not ASCII taken for parts of words: in half the time of a pattern."""
+    """Return the words of a text, treating other non-ASCII characters as parts of words; this takes half the time of a pattern."""
     data = text.encode("utf-8", "surrogatepass").translate(_WORDS)
     return set(data.decode("utf-8", "surrogatepass").split())
 
@@ -252,12 +254,12 @@ _ASCII_WORDS = bytes(byte if bytes([byte]).isalnum() or byte == ord("_") else or
 
 
 def ascii_words_in(data: bytes) -> set[bytes]:
-    """The same of bytes, with all characters that are not ASCII between words."""
+    """Return the words of bytes, treating all non-ASCII characters as separators."""
     return set(data.translate(_ASCII_WORDS).split())
 
 
 def places_of(word: AnyStr, text: AnyStr) -> Iterator[int]:
-    """The places where a word begins in a text, no other letter, digit or underscore beside it."""
+    """Yield the places where a word begins in a text, with no other letter, digit or underscore beside it."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -267,12 +269,12 @@ def places_of(word: AnyStr, text: AnyStr) -> Iterator[int]:
 
 
 def holds_word(word: AnyStr, text: AnyStr) -> bool:
-    """Whether a text holds a word, no other letter, digit or underscore beside it."""
+    """Whether a text contains a word, with no other letter, digit or underscore beside it."""
     return next(places_of(word, text), None) is not None
 
 
 def may_begin_statement(keyword: str, text: str) -> bool:
-    """Whether a statement of a Python text may begin with a keyword: at the start of a line, or behind a colon or semicolon."""
+    """Whether a statement of a Python text may begin with a keyword: at the start of a line, or after a colon or semicolon."""
     return any(_is_behind_statement(text, at) for at in places_of(keyword, text))
 
 
@@ -287,8 +289,8 @@ def _is_in_word(character: str | bytes) -> bool:
 
 
 def is_found(pattern: re.Pattern[AnyStr], text: AnyStr, parts: Iterable[AnyStr], reach: int) -> bool:
-    """Whether a text holds what a pattern matches, each match of which holds one of some ``parts`` and at most ``reach``
-    characters before and behind it: found several times as fast as by the pattern alone.
+    """Whether a text contains a match of a pattern. Each match contains one of ``parts``, with at most ``reach`` characters
+    before and after it; this is several times faster than searching for the pattern alone.
     """
     for part in parts:
         at = text.find(part)

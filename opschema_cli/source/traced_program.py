@@ -1,4 +1,4 @@
-"""A program that records which files are read of it."""
+"""A program that records which of its files are read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from opschema_cli.source.python import PythonFile
 
 
 class TracedProgram(Program):
-    """The modules of a program, read anew: ``read`` has each file that was loaded, and whether it parses.
+    """The modules of a program, read again: ``read`` holds each file that was loaded, and whether it can be parsed.
 
     What follows from the list of files alone, and the writes to classes from outside their bodies, are those of ``main``; they are
     not recorded.

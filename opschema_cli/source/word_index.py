@@ -1,4 +1,4 @@
-"""Words of a file's calls and decorators, with the functions that they stand in, so that other functions need not be decoded."""
+"""Words of a file's calls and decorators, with the functions that contain them, so that other functions need not be decoded."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 
 Starts: TypeAlias = dict[str, list[int]]
-"""Definitions by a word: where the names of functions and classes are written, -1 for the module."""
+"""Definitions by word: the places of the names of functions and classes, -1 for the module."""
 
 MODULE = -1
 
 
 class WordIndex(msgspec.Struct):
     """The bodies of one file that call functions, by the last words of these; its decorated functions, by the last words of the
-    decorators; and the other names that imports and assignments give to a word.
+    decorators; and the aliases that imports and assignments give to a word.
     """
 
     calls: Starts = {}
@@ -26,8 +26,8 @@ class WordIndex(msgspec.Struct):
 
 
 def scopes_of(file: PythonFile, *, keep: bool) -> Iterator[tuple[int, Scope]]:
-    """The scopes of a file, the module's first, each with the place of its definition's name. Functions stay decoded if they
-    are to be kept.
+    """Yield the scopes of a file, the module's first, each with the place of its definition's name. With ``keep``, functions
+    stay decoded.
     """
     waiting: list[tuple[int, Scope]] = [(MODULE, file.body)]
     while waiting:
@@ -38,7 +38,7 @@ def scopes_of(file: PythonFile, *, keep: bool) -> Iterator[tuple[int, Scope]]:
 
 
 def index_words(scopes: Iterable[tuple[int, Scope]]) -> WordIndex:
-    """The words of a file with these scopes."""
+    """Index the words of a file with these scopes."""
     found = WordIndex({}, {}, {})
     for start, scope in scopes:
         for word in {called_word(call.items[0]) for call in scope.calls}:
@@ -52,7 +52,7 @@ def index_words(scopes: Iterable[tuple[int, Scope]]) -> WordIndex:
 
 
 def called_word(callee: Expr) -> str:
-    """The last word of what is called: of ``a.f``, ``a.f[0]`` and ``a.f(x)`` ``f``."""
+    """Return the last word of a callee: ``f`` in ``a.f``, ``a.f[0]`` and ``a.f(x)``."""
     while callee.kind in ("call", "subscript"):
         callee = callee.items[0]
     return callee.text.rpartition(".")[2]
@@ -77,7 +77,7 @@ def _alias(dotted: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def joined_aliases(indexes: Iterable[WordIndex]) -> dict[str, set[str]]:
-    """The other names of words in any of some files."""
+    """Return the aliases of words in any of some files."""
     found: dict[str, set[str]] = {}
     for index in indexes:
         for word, others in index.aliases.items():
@@ -86,7 +86,7 @@ def joined_aliases(indexes: Iterable[WordIndex]) -> dict[str, set[str]]:
 
 
 def aliased(words: Iterable[str], aliases: Mapping[str, Set[str]]) -> frozenset[str]:
-    """Words, and those that anything of these names may be called, by the joined aliases of some files."""
+    """Return words together with their aliases, given the joined aliases of some files."""
     found = set(words)
     waiting = list(found)
     while waiting:

@@ -16,13 +16,13 @@ from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml_scalars import as_float, plain_value
 
 MAX_DEPTH = 100
-"""Deepest nesting that is read; a manifest needs 6."""
+"""Maximum nesting to read; a manifest needs 6."""
 
 Data: TypeAlias = "None | bool | int | float | str | list[Data] | dict[Data, Data]"
 
 
 class YamlSyntaxError(ValueError):
-    """The text is not YAML that opschema reads; ``span`` is the place."""
+    """The text is not YAML that opschema can read; ``span`` is the place."""
 
     def __init__(self, reason: str, span: Span) -> None:
         super().__init__(reason)
@@ -64,18 +64,18 @@ class Node(msgspec.Struct, array_like=True, gc=False):
         return self.kind == "sequence"
 
     def walk(self) -> Iterator[Node]:
-        """The node and all below it; aliases are not followed."""
+        """Yield the node and its descendants; aliases are not followed."""
         yield self
         for item in self.items:
             yield from item.walk()
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """Keys and values of a mapping, in the order of the text; nothing for other kinds."""
+        """Yield the keys and values of a mapping in source order; nothing for other kinds."""
         if self.kind == "mapping":
             yield from zip(self.items[::2], self.items[1::2], strict=True)
 
     def pair(self, key: str) -> tuple[Node, Node] | None:
-        """The key and value nodes of ``key``; of a repeated key the last, as the reader takes it."""
+        """Return the key and value nodes of ``key``; for a repeated key the last one, as readers do."""
         if self.kind != "mapping":
             return None
         items = self.items
@@ -86,7 +86,7 @@ class Node(msgspec.Struct, array_like=True, gc=False):
         return None
 
     def values_of(self, key: str) -> list[Node]:
-        """The values of ``key``, in the order of the text; more than one of a repeated key."""
+        """Return the values of ``key`` in source order; a repeated key has several."""
         if self.kind != "mapping":
             return []
         items = self.items
@@ -94,7 +94,7 @@ class Node(msgspec.Struct, array_like=True, gc=False):
         return [items[at + 1] for at in places if items[at].value == key and items[at].kind == "scalar"]
 
     def get(self, *path: str | int) -> Node | None:
-        """The node at ``path`` of keys and indexes, or None. Aliases are not followed."""
+        """Return the node at ``path`` of keys and indexes, or None. Aliases are not followed."""
         node: Node | None = self
         for step in path:
             if node is None:
@@ -110,16 +110,16 @@ class Node(msgspec.Struct, array_like=True, gc=False):
 
 
 _LARGE = 64
-"""Items of a mapping, keys and values, from which on its keys are looked up in an index."""
+"""Number of keys and values of a mapping from which on its keys are looked up in an index."""
 
 _INDEXES: dict[int, tuple[tuple[Node, ...], dict[str, list[int]]]] = {}
-"""The indexes of the large mappings that were looked at last, by the identity of their items."""
+"""The indexes of the most recently used large mappings, by the identity of their items."""
 
 _MOST_INDEXES = 256
 
 
 def _large_index(items: tuple[Node, ...]) -> dict[str, list[int]]:
-    """Index of each key of a mapping among its items."""
+    """Return the index of each key of a mapping among its items."""
     found = _INDEXES.get(id(items))
     if found is None or found[0] is not items:
         if len(_INDEXES) >= _MOST_INDEXES:
@@ -132,17 +132,19 @@ def _large_index(items: tuple[Node, ...]) -> dict[str, list[int]]:
 
 
 class Document(msgspec.Struct, array_like=True, gc=False):
-    """One YAML file: its root node (None when empty) and its anchors."""
+    """One YAML file: its root node (None if empty) and its anchors."""
 
     root: Node | None
     anchors: dict[str, Node]
 
     def follow(self, node: Node) -> Node:
-        """The node itself, or the one its alias points to."""
+        """Return the node itself, or the target of an alias."""
         return self.anchors[node.value] if node.kind == "alias" else node
 
     def merged(self, node: Node) -> Node:
-        """A mapping with the pairs that its merge keys (``<<``) bring, as PyYAML reads them. They lie where they are written."""
+        """Return a mapping with the pairs from its merge keys (``<<``), as PyYAML reads them. They keep the places where they
+        are written.
+        """
         if not any(map(_is_merge, node.items[::2])):
             return node
         pairs: list[tuple[Node, Node]] = []
@@ -155,7 +157,7 @@ class Document(msgspec.Struct, array_like=True, gc=False):
         return Node(node.kind, node.start, node.end, node.value, node.style, node.tag, node.anchor, items)
 
     def merging(self, node: Node) -> Iterator[Node]:
-        """A mapping and those that it is merged with, directly or by another one, each once; the first value of a key counts."""
+        """Yield a mapping and those merged into it, directly or indirectly, each once; the first value of a key counts."""
         seen: set[int] = set()
         left = [node]
         while left:
@@ -232,7 +234,7 @@ class _Constructor:
 
 
 def scalar_value(node: Node) -> bool | int | float | str | None:
-    """The value of a scalar under YAML 1.1; dates and tagged scalars stay text."""
+    """Return the value of a scalar under YAML 1.1; dates and tagged scalars stay text."""
     if node.tag and node.tag != "!":
         return _tagged(node)
     return node.value if node.style else plain_value(node.value)

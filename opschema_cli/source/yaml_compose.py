@@ -1,4 +1,4 @@
-"""Parsing of YAML: the tree of a text, composed from libyaml's events with a stack of its own."""
+"""Composes the tree of a YAML text from libyaml's events with its own stack."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import MAX_DEPTH, Document, Node, YamlFile, YamlSyntaxError
 
 MAX_NODES = 1_000_000
-"""Most nodes that are built from one file, and most values that its aliases may expand to."""
+"""Maximum number of nodes in one file, and of values that its aliases may expand to."""
 
 MAX_DIRECTIVES = 100
-"""Most lines of ``%`` before a document: libyaml compares each with all others."""
+"""Maximum number of ``%`` lines before a document: libyaml compares each with all others."""
 
 MAX_SLOW_CHARACTERS = 250_000
-"""Longest text that is tried again with the slow parser."""
+"""Maximum length of a text to retry with the slow parser."""
 
 _HEAD = re.compile(r"(?:[ \t]*(?:[%#][^\r\n]*)?[\r\n])*")
 
@@ -47,7 +47,7 @@ def compose(text: str) -> Document:
 
 
 def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
-    """The tree by ruamel's own parser, some 20 times slower; ``refused`` if that refuses the text as well."""
+    """Compose the tree with ruamel's own parser, about 20 times slower; raise ``refused`` if that rejects the text as well."""
     if len(text) > MAX_SLOW_CHARACTERS or "':'" not in refused.reason:
         raise refused
     from ruamel.yaml.error import YAMLError
@@ -63,7 +63,7 @@ def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
 
 
 def _compose_without_libyaml(text: str) -> Document:
-    """The tree by ruamel's own parser, where libyaml's is not installed."""
+    """Compose the tree with ruamel's own parser, if libyaml's is not installed."""
     from ruamel.yaml.error import YAMLError
 
     if len(text) > MAX_SLOW_CHARACTERS:
@@ -84,7 +84,7 @@ def _compose_without_libyaml(text: str) -> Document:
 
 
 def _slow_events(text: str) -> Callable[[], Any]:
-    """The events of ruamel's own parser, one with each call."""
+    """Return a function that returns the next event of ruamel's own parser."""
     from ruamel.yaml import YAML
 
     events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
@@ -101,7 +101,7 @@ def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:
     if mark is not None:
         at = min(mark.index, len(text))
         if text[at : at + 1] == "\t":
-            return YamlSyntaxError("a tab stands where only spaces may; write spaces", Span(at, at + 1))
+            return YamlSyntaxError("a tab is used where only spaces are allowed; write spaces", Span(at, at + 1))
         words = (getattr(error, "problem", None), getattr(error, "context", None))
         return YamlSyntaxError(" ".join(filter(None, words)), Span(at, at))
     read = text.encode(errors="replace")[: getattr(error, "position", 0) or 0]  # the reader counts bytes
@@ -110,7 +110,7 @@ def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:
 
 
 class _Composer:
-    """Builds the tree with a stack of its own: libyaml's composer recurses until the process dies."""
+    """Builds the tree with its own stack: libyaml's composer recurses until the process dies."""
 
     def __init__(self, step: Callable[[], Any], text: str) -> None:
         self.step = step
@@ -205,7 +205,7 @@ class _Composer:
         return max(node.start, node.items[-1].end) if node.items else node.start
 
     def _block_scalar_end(self, start: int, end: int, value: str) -> int:
-        """The end of a block scalar's text, whose end mark lies behind its last line and all blank ones."""
+        """Return the end of a block scalar's text; its end mark is after its last line and all blank ones."""
         written = self.text[start:end]
         header = written.partition("\n")[0].partition("#")[0]
         if "+" in header:  # the blank lines are text
@@ -215,7 +215,7 @@ class _Composer:
 
 
 def _is_nothing(node: Node) -> bool:
-    """Whether no text is a node's: the document has only ``---``, directives and comments."""
+    """Whether the text contains no node: the document only has ``---``, directives and comments."""
     return node.kind == "scalar" and not (node.value or node.style or node.tag or node.anchor)
 
 

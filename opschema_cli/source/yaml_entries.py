@@ -1,4 +1,4 @@
-"""Putting entries into a collection and taking them out, with the comments and commas that are theirs."""
+"""Inserts entries into a collection and removes them, together with their comments and commas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from opschema_cli.source.yaml_values import fill
 
 
 def insert(file: YamlFile, node: Node, number: int, new: dict[Data, Data] | list[Data]) -> list[Edit]:
-    """Insert the one entry of ``new`` into ``node`` as its entry ``number``.
+    """Insert the only entry of ``new`` into ``node`` as entry ``number``.
 
     Raises:
         YamlEditError: the entry beside it has an explicit key, or a text that would change.
@@ -64,7 +64,7 @@ def _insert_block(file: YamlFile, node: Node, number: int, lines: list[str]) -> 
 
 
 def _blank_lines(file: YamlFile, node: Node, number: int) -> int:
-    """The number of blank lines between a new entry and its neighbours: the number between all of these."""
+    """Return the number of blank lines between a new entry and its neighbours: the number between all existing ones."""
     if number and _keeps_blank_lines(file, value_at(node, number - 1)):
         return 0
     last = count(node) - 1
@@ -98,7 +98,7 @@ def _insert_flow(file: YamlFile, node: Node, number: int, text: str) -> list[Edi
 
 
 def _after_empty(file: YamlFile, end: int) -> str:
-    """The space that keeps the colon of an empty flow value a colon: libyaml reads ``{a:, b: 1}`` as an error."""
+    """Return the space that keeps the colon of an empty flow value a colon: libyaml rejects ``{a:, b: 1}``."""
     return " " if file.source.text[end - 1] == ":" else ""
 
 
@@ -128,7 +128,9 @@ def _remove_block(file: YamlFile, node: Node, number: int) -> Edit:
 
 
 def _remove_behind_dash(file: YamlFile, node: Node, span: Span, end: int) -> Edit:
-    """The first entry stands behind a dash: the second moves up to it, unless other comments part them."""
+    """Return the edit that removes the first entry, which follows a dash: the second one moves up to the dash, unless other
+    comments separate them.
+    """
     text, line = file.source.text, line_start(file, span.start)
     below = lead(file, entry(file, node, 1).start, span.end) + span.start - line
     if is_blank(text[end:below]):
@@ -137,7 +139,7 @@ def _remove_behind_dash(file: YamlFile, node: Node, span: Span, end: int) -> Edi
 
 
 def _remove_lines(file: YamlFile, start: int, end: int, floor: int) -> Edit:
-    """Remove entire lines, and the blank ones above where there are blank ones below, or nothing."""
+    """Return the edit that removes entire lines, and the blank ones above if there are blank ones below, or nothing."""
     source, first, last = file.source, line_of(file, start), line_of(file, end)
     if is_blank(source.line_text(last + 1)):
         first -= blank_lines_above(file, start, floor)
@@ -147,7 +149,7 @@ def _remove_lines(file: YamlFile, start: int, end: int, floor: int) -> Edit:
 
 
 def _spare_block_scalar(file: YamlFile, edit: Edit, above: Node) -> Edit:
-    """Keep the text of a block scalar above: its last line end, and no blank lines from below."""
+    """Return the edit that preserves the text of a block scalar above: its last line end, and no blank lines from below."""
     source, (start, end) = file.source, edit.span
     if last_block_scalar(above) is None:
         return edit

@@ -25,7 +25,7 @@ _FOR_THE_FILE = re.compile(r"SPDX-|[Cc]opyright|yaml-language-server:|ignore-fil
 
 
 class YamlEditError(ValueError):
-    """An edit that cannot be done without losing or changing something else; ``span`` is the place."""
+    """An edit that cannot be made without losing or changing something else; ``span`` is the place."""
 
     def __init__(self, reason: str, span: Span) -> None:
         super().__init__(reason)
@@ -37,32 +37,32 @@ class YamlEditError(ValueError):
 
 
 def line_of(file: YamlFile, offset: int) -> int:
-    """The number of the line that holds ``offset``."""
+    """Return the number of the line that contains ``offset``."""
     return file.source.position(offset).line
 
 
 def line_start(file: YamlFile, offset: int) -> int:
-    """Start of the line of ``offset``."""
+    """Return the start of the line of ``offset``."""
     return file.source.line_span(line_of(file, offset)).start
 
 
 def line_end(file: YamlFile, offset: int) -> int:
-    """End of the line of ``offset``, before its line end."""
+    """Return the end of the line of ``offset``, before its line end."""
     return file.source.line_span(line_of(file, offset)).end
 
 
 def column(file: YamlFile, offset: int) -> int:
-    """The number of characters before ``offset`` in its line."""
+    """Return the number of characters before ``offset`` in its line."""
     return offset - line_start(file, offset)
 
 
 def begins_line(file: YamlFile, offset: int) -> bool:
-    """Whether only blanks stand before ``offset`` in its line."""
+    """Whether only white space precedes ``offset`` in its line."""
     return is_blank(file.source.text[line_start(file, offset) : offset])
 
 
 def is_blank(text: str) -> bool:
-    """Whether ``text`` is nothing that YAML reads."""
+    """Whether YAML ignores ``text``."""
     return not text.strip(" \t\r\n")
 
 
@@ -78,7 +78,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def place_of(file: YamlFile, node: Node) -> Place:
-    """The place of ``node`` in the tree, found from the root down.
+    """Return the place of ``node`` in the tree, searched from the root.
 
     Raises:
         YamlEditError: the node is not one of this file's.
@@ -121,7 +121,7 @@ def count(node: Node) -> int:
 
 
 def entry(file: YamlFile, node: Node, number: int) -> Span:
-    """The span of an entry, from its key or dash to the end of its value.
+    """Return the span of an entry, from its key or dash to the end of its value.
 
     Raises:
         YamlEditError: its key is an explicit one (``? key``).
@@ -137,12 +137,12 @@ def entry(file: YamlFile, node: Node, number: int) -> Span:
 
 
 def dash_of(file: YamlFile, node: Node, number: int) -> int:
-    """The place of the dash of a block sequence's item."""
+    """Return the place of the dash of a block sequence's item."""
     return after_space(file, node.items[number - 1].end if number else after_properties(file, node)[1])
 
 
 def after_colon(file: YamlFile, node: Node, number: int) -> int:
-    """The end of the colon of a mapping's entry; the end of the key where there is none, as in ``{a}``.
+    """Return the end of the colon of a mapping's entry; the end of the key if there is no colon, as in ``{a}``.
 
     Raises:
         YamlEditError: its key is an explicit one (``? key``).
@@ -156,7 +156,7 @@ def after_colon(file: YamlFile, node: Node, number: int) -> int:
 
 
 def after_properties(file: YamlFile, node: Node) -> tuple[int, int]:
-    """The end of the tag and anchor of ``node``, and the start of its content."""
+    """Return the end of the tag and anchor of ``node``, and the start of its content."""
     end = start = node.start
     for _ in range(bool(node.tag) + bool(node.anchor)):
         word = _WORD.match(file.source.text, start, node.end)
@@ -166,20 +166,20 @@ def after_properties(file: YamlFile, node: Node) -> tuple[int, int]:
 
 
 def after_space(file: YamlFile, offset: int) -> int:
-    """The first character from ``offset`` on that is neither blank nor comment."""
+    """Return the first character from ``offset`` on that is neither white space nor part of a comment."""
     space = _SPACE.match(file.source.text, offset)
     return space.end() if space else offset
 
 
 def last_block_scalar(node: Node) -> Node | None:
-    """The block scalar that ends ``node``, if one does."""
+    """Return the block scalar that ends ``node``, if there is one."""
     while node.items:
         node = node.items[-1]
     return node if node.style in {"|", ">"} else None
 
 
 def block_header(file: YamlFile, node: Node) -> Span:
-    """The indicators of a block scalar, such as ``|-``."""
+    """Return the span of a block scalar's indicators, such as ``|-``."""
     start = after_properties(file, node)[1]
     header = _BLOCK_HEADER.match(file.source.text, start)
     return Span(start, header.end() if header else start)
@@ -189,7 +189,7 @@ def block_header(file: YamlFile, node: Node) -> Span:
 
 
 def lead(file: YamlFile, start: int, floor: int) -> int:
-    """The start of the line of ``start``, or of the first of the comment lines above that belong to it.
+    """Return the start of the line of ``start``, or of the first of the comment lines above that belong to it.
 
     Those are as far indented, with no blank line between, and behind ``floor``. A comment that speaks for
     the entire file (a licence, an editor's modeline) belongs to nothing.
@@ -204,7 +204,7 @@ def lead(file: YamlFile, start: int, floor: int) -> int:
 
 
 def tail(file: YamlFile, end: int, indent: int) -> int:
-    """The end of the line of ``end``, or of the last comment line below that is further indented."""
+    """Return the end of the line of ``end``, or of the last comment line below with a deeper indentation."""
     source = file.source
     last = line = line_of(file, end)
     while line < source.line_count:
@@ -223,7 +223,7 @@ def _comment_column(line: str) -> int:
 
 
 def blank_lines_above(file: YamlFile, start: int, floor: int) -> int:
-    """The number of blank lines directly above the line of ``start``, after ``floor``."""
+    """Return the number of blank lines directly above the line of ``start``, after ``floor``."""
     source, line = file.source, line_of(file, start)
     above = line - 1
     while above and source.line_span(above).start > floor and is_blank(source.line_text(above)):
@@ -232,7 +232,7 @@ def blank_lines_above(file: YamlFile, start: int, floor: int) -> int:
 
 
 def own_lines(file: YamlFile, span: Span) -> re.Match[str] | None:
-    """Whether a flow entry has its lines to itself; group 1 is the comma behind it, if any."""
+    """Whether a flow entry has its lines to itself; group 1 is the comma after it, if any."""
     rest = _COMMA.fullmatch(file.source.text, span.end, line_end(file, span.end))
     return rest if begins_line(file, span.start) else None
 
@@ -241,7 +241,7 @@ def own_lines(file: YamlFile, span: Span) -> re.Match[str] | None:
 
 
 def walk(root: Node | None) -> Iterator[Node]:
-    """``root`` and every node below it, in the order of the text."""
+    """Return ``root`` and all nested nodes in source order."""
     stack = [root] if root else []
     while stack:
         node = stack.pop()
@@ -251,7 +251,7 @@ def walk(root: Node | None) -> Iterator[Node]:
 
 @lru_cache(maxsize=8)
 def aliases(file: YamlFile) -> list[tuple[Node, list[int]]]:
-    """The anchored nodes that aliases point to, and where these stand."""
+    """Return the anchored nodes that aliases point to, and the places of these aliases."""
     anchors, found = file.document.anchors, dict[str, list[int]]()
     for node in walk(file.root) if anchors else ():
         if node.kind == "alias":
@@ -261,7 +261,7 @@ def aliases(file: YamlFile) -> list[tuple[Node, list[int]]]:
 
 @lru_cache(maxsize=8)
 def has_odd_breaks(file: YamlFile) -> bool:
-    """Whether the file holds characters that break lines in YAML only: NEL, LS, PS."""
+    """Whether the file contains characters that only break lines in YAML: NEL, LS, PS."""
     return not file.source.text.isascii() and any(char in file.source.text for char in "\x85\u2028\u2029")
 
 
@@ -271,7 +271,7 @@ def _key_index(file: YamlFile) -> dict[int, dict[str, list[int]]]:
 
 
 def entries_of(file: YamlFile, mapping: Node, key: str) -> list[int]:
-    """The numbers of the entries of ``key``, by its text; more than one where it is repeated."""
+    """Return the numbers of the entries with ``key``, by its text; there are several if it is repeated."""
     index = _key_index(file)
     if id(mapping) not in index:
         known = index[id(mapping)] = dict[str, list[int]]()

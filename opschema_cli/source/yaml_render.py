@@ -21,7 +21,7 @@ Context: TypeAlias = Literal["block", "flow"]
 Scalar: TypeAlias = "bool | int | float | str | None"
 
 MAX_KEY = 1000
-"""Longest key, as written; YAML readers give up at 1,024 characters."""
+"""Maximum length of a key as written; YAML readers reject more than 1,024 characters."""
 
 _NUMBER_LIKE = re.compile(
     r"[-+]?(?:0[box][0-9a-f_]*|[0-9._:]+(?:e[-+]?[0-9_]*)?|\.(?:inf|nan))", re.IGNORECASE | re.ASCII
@@ -39,7 +39,7 @@ class Layout(msgspec.Struct, frozen=True):
     offset: int = 2
     """From a key to the dashes of its block sequence."""
     dash: str = "- "
-    """A dash and the spaces behind it."""
+    """A dash and the spaces after it."""
 
 
 def render_scalar(value: Scalar, context: Context = "block", style: str = "") -> str:
@@ -105,7 +105,7 @@ def _escaped(char: str) -> str:
 
 
 def literal_lines(text: str) -> list[str] | None:
-    """The header and lines of a literal block scalar for ``text``; None where one cannot hold it."""
+    """Return the header and lines of a literal block scalar for ``text``; None if such a scalar cannot hold it."""
     body = text.removesuffix("\n")
     lines = body.split("\n")
     if not lines[-1] or body.lstrip("\n").startswith(" ") or not all(map(_is_literal_line, lines)):
@@ -118,7 +118,7 @@ def _is_literal_line(line: str) -> bool:
 
 
 def is_block(value: Data, models: Iterable[Node], default: bool = True) -> bool:
-    """Whether ``value`` is written as a block where ``models`` stand; ``default`` where they do not tell."""
+    """Whether ``value`` is written as a block, as ``models`` are; ``default`` if these do not show it."""
     if not isinstance(value, list | dict) or not value:
         return False
     like = next((node for node in models if node.kind == _kind(value) and node.items), None)
@@ -139,7 +139,7 @@ def flow_text(value: Data, models: Sequence[Node] = (), context: Context = "flow
 
 
 def flow_entries(value: dict[Data, Data] | list[Data], models: Sequence[Node] = ()) -> Iterator[str]:
-    """The text of each entry of a flow collection.
+    """Yield the text of each entry of a flow collection.
 
     Raises:
         ValueError: see :func:`flow_text`.
@@ -153,7 +153,7 @@ def flow_entries(value: dict[Data, Data] | list[Data], models: Sequence[Node] = 
 
 
 def block_lines(value: dict[Data, Data] | list[Data], layout: Layout, models: Sequence[Node] = ()) -> Iterator[str]:
-    """The lines of a block collection, without its base indentation.
+    """Yield the lines of a block collection, without its base indentation.
 
     Raises:
         ValueError: see :func:`flow_text`.
@@ -201,7 +201,7 @@ def _kind(value: Data) -> str:
 
 
 def _children(models: Sequence[Node], kind: str, key: Data = None) -> list[Node]:
-    """The nodes below ``models`` that show how a child is written: those of the same key, else all."""
+    """Return the nodes below ``models`` that show how a child is written: those of the same key, otherwise all."""
     like = [node for node in models if node.kind == kind]
     named = [pair[1] for node in like if isinstance(key, str) and (pair := node.pair(key))]
     return named or [child for node in like for child in values(node)]

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 MAX_DIGITS = 3_500
-"""Most digits of a number; a longer one stays text. Even in base 16 so many are a number that Python writes in decimal."""
+"""Maximum number of digits of a number; a longer one stays text. Even in base 16, Python can write such a number in decimal."""
 
 # The implicit resolvers of PyYAML 6.0.3, resolver.py; a test compares the results.
 _BOOL = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
@@ -33,7 +33,7 @@ TIMESTAMP = re.compile(
 
 @lru_cache(maxsize=65_536)
 def plain_value(text: str) -> bool | int | float | str | None:
-    """The value of a plain scalar's text under YAML 1.1."""
+    """Return the value of a plain scalar's text under YAML 1.1."""
     if text in _NULL:
         return None
     if _BOOL_SPELLING.fullmatch(text):
@@ -65,7 +65,7 @@ def _integer(text: str) -> int:
 
 
 def as_float(value: int) -> float:
-    """The float that is closest to an integer; infinite for one that is larger than all of them."""
+    """Return the float closest to an integer; infinity for one beyond the range of floats."""
     try:
         return float(value)
     except OverflowError:

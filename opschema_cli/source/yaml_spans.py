@@ -15,7 +15,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
 
 def value_span(text: str, node: Node, span: Span) -> Span:
-    """A stretch of a scalar's value as a span of the file ``text``; the entire node where the places are not known."""
+    """Return the span in ``text`` of a part of a scalar's value; the entire node if the places are not known."""
     quote = 1 if node.style in ("'", '"') else 0
     first = node.end - quote - len(node.value)
     if text[first : node.end - quote] == node.value and (node.style in ("", "'") or "\\" not in node.value):
@@ -30,7 +30,7 @@ def value_span(text: str, node: Node, span: Span) -> Span:
 
 
 def _starts(text: str, node: Node) -> list[int] | None:
-    """The start of each character of the value, and the end; None where the text cannot be followed."""
+    """Return the start of each character of the value, and the end; None if the text cannot be followed."""
     if node.style == "|":
         return _literal(text, node)
     if node.style == ">" or node.kind != "scalar":
@@ -47,7 +47,7 @@ def _starts(text: str, node: Node) -> list[int] | None:
 
 
 def _piece(text: str, at: int, style: str) -> tuple[int, int]:
-    """The length of the next piece of a flow scalar, and the number of characters of the value that it makes."""
+    """Return the length of the next piece of a flow scalar, and the number of characters of the value that it produces."""
     fold = _BREAK.match(text, at)
     if fold is not None:
         lines = len(re.findall(r"\r\n|\r|\n", fold.group()))
@@ -60,13 +60,13 @@ def _piece(text: str, at: int, style: str) -> tuple[int, int]:
 
 
 def _after_properties(text: str, node: Node) -> int:
-    """The start of a plain scalar's text, after its tag and anchor."""
+    """Return the start of a plain scalar's text, after its tag and anchor."""
     match = re.compile(r"(?:[!&]\S*\s+)*").match(text, node.start)
     return match.end() if match is not None else node.start
 
 
 def _literal(text: str, node: Node) -> list[int] | None:
-    """The places in a ``|`` scalar, whose lines all have the indentation of the first that is not empty."""
+    """Return the places in a ``|`` scalar; all its lines have the indentation of the first one that is not empty."""
     head = text.find("\n", node.start)
     lines = list(_LINE.finditer(text, head + 1, max(node.end, head + 1)))
     indent = next((len(line[0]) - len(line[0].lstrip(" ")) for line in lines if line[0].strip()), 0)
@@ -82,7 +82,9 @@ def _literal(text: str, node: Node) -> list[int] | None:
 
 
 def refused_tabs(file: YamlFile, node: Node) -> Iterator[Span]:
-    """The tabs in a collection outside of comments and of quoted and block scalars, which PyYAML refuses and libyaml takes."""
+    """Yield the tabs in a collection, outside of comments and of quoted and block scalars, that PyYAML rejects and libyaml
+    accepts.
+    """
     code = file.source.text[node.start : node.end]
     if "\t" not in code or file.root is None:
         return

@@ -1,4 +1,4 @@
-"""The style of a YAML file where something new goes: its indentation, and the nodes to imitate."""
+"""The style of a YAML file where something is inserted: its indentation, and the nodes to imitate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DASH = re.compile(r"- +")
 
 
 def model(parent: Node, number: int) -> Node:
-    """``parent`` with only the entries around ``number``, nearest first: how a new entry should look."""
+    """Return ``parent`` with only the entries around ``number``, nearest first, as a model for a new entry."""
     near = [n for n in (number, number - 1, number + 1, number - 2) if 0 <= n < count(parent)]
     width = 2 if parent.is_mapping else 1
     items = [node for n in near for node in parent.items[n * width : (n + 1) * width]]
@@ -24,7 +24,7 @@ def model(parent: Node, number: int) -> Node:
 
 
 def layout(file: YamlFile, parent: Node | None, number: int) -> Layout:
-    """The indentation of block collections around an entry, else in the file."""
+    """Return the indentation of block collections around an entry, or else in the file."""
     house = _house_layout(file)
     if parent is None or parent.style == "flow":
         return house
@@ -43,7 +43,7 @@ def _house_layout(file: YamlFile) -> Layout:
 
 
 def _indents(file: YamlFile, pairs: Iterable[tuple[Node, Node]]) -> tuple[int | None, int | None]:
-    """The distances of the first block mapping and the first block sequence among ``pairs`` from their keys."""
+    """Return the distances of the first block mapping and the first block sequence among ``pairs`` from their keys."""
     found: dict[str, int] = {}
     for key, value in pairs:
         if value.style == "block" and value.kind not in found:

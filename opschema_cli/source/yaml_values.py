@@ -1,4 +1,4 @@
-"""Putting a new value in place of an old one."""
+"""Replaces a value with a new one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from opschema_cli.source.yaml_style import layout, model
 
 
 def fill(file: YamlFile, node: Node, value: Data) -> list[Edit]:
-    """Put ``value`` in place of ``node``, behind its tag and anchor, written as its neighbours are.
+    """Put ``value`` in place of ``node``, after its tag and anchor, written like its neighbours.
 
     Raises:
         YamlEditError: its key is an explicit one (``? key``).
@@ -53,7 +53,7 @@ def fill(file: YamlFile, node: Node, value: Data) -> list[Edit]:
 
 
 def context_in(parent: Node | None) -> Context:
-    """The style of the entries of ``parent``."""
+    """Return the style of the entries of ``parent``."""
     return "flow" if parent and parent.style == "flow" else "block"
 
 
@@ -73,7 +73,7 @@ class Hole(msgspec.Struct, frozen=True):
 
 
 def hole_of(file: YamlFile, node: Node, place: Place) -> Hole:
-    """The hole that ``node`` leaves when its value goes.
+    """Return the hole that remains when the value of ``node`` is removed.
 
     Raises:
         YamlEditError: its key is an explicit one (``? key``).
@@ -92,7 +92,7 @@ def hole_of(file: YamlFile, node: Node, place: Place) -> Hole:
 
 
 def _opener(file: YamlFile, node: Node, place: Place) -> tuple[int, str, int]:
-    """The end of the text that introduces a value, what must follow it there, and the column of its key or dash."""
+    """Return the end of the text that introduces a value, the text that must follow it there, and the column of its key or dash."""
     parent = place.parent
     if parent is None:
         return node.start, "" if begins_line(file, node.start) else " ", 0
@@ -137,7 +137,7 @@ def _fill_block(
 
 
 def _literal(file: YamlFile, node: Node, hole: Hole, text: str) -> list[str]:
-    """The lines of a block scalar for ``text`` where ``node`` is one and another can hold it."""
+    """Return the lines of a block scalar for ``text``, if ``node`` is one and another can hold it."""
     header, *lines = (node.style in {"|", ">"} and literal_lines(text)) or [""]
     if not lines or (header == "|" and node.end == len(file.source.text)):
         return []
@@ -152,7 +152,7 @@ def _indented(lines: list[str], indent: int) -> list[str]:
 
 
 def splice(file: YamlFile, hole: Hole, lines: list[str]) -> list[Edit]:
-    """Put ``lines``, indented already, into ``hole``."""
+    """Put ``lines``, already indented, into ``hole``."""
     first = hole.lead + lines[0]
     rest = "".join(file.source.newline + line for line in lines[1:])
     if hole.first.end == hole.rest.start:

@@ -1,4 +1,4 @@
-"""Changes many files as one step, and completes or undoes what a killed run left.
+"""Changes many files atomically, and completes or reverts the rest of a killed run.
 
 New files are staged beside their targets and old ones kept beside them; then the journal says *commit*; then each new file
 takes its place. A run that fails on the way undoes it; of one that is killed, :func:`recover` completes what said commit and
@@ -48,7 +48,7 @@ def write_files(root: Path, writes: Sequence[Write]) -> None:
 
 
 def recover(root: Path) -> str:
-    """Complete or discard what an earlier run left; what was done, in words, empty if there was nothing to do.
+    """Complete or revert an earlier run that was killed. Return a description, or an empty text if there was nothing to do.
 
     Raises:
         OpschemaError: the journal is not this user's, another run is at it, or files changed meanwhile.
@@ -61,7 +61,7 @@ def recover(root: Path) -> str:
             return _recover(root, found, journal)
     except (OSError, Conflict) as error:
         hint = f"mend that and try again, or see to the tree with git and delete {JOURNAL}"
-        raise OpschemaError(f"what an earlier run left here cannot be completed: {error}; {hint}") from None
+        raise OpschemaError(f"the changes of an earlier run cannot be completed: {error}; {hint}") from None
 
 
 def _recover(root: Path, found: Journal, journal: int) -> str:
@@ -74,11 +74,13 @@ def _recover(root: Path, found: Journal, journal: int) -> str:
     if found.plan is None:
         return ""
     files = f"{len(work.plan.steps)} file{'s' * (len(work.plan.steps) != 1)}"
-    return f"{'completed' if found.state == 'commit' else 'discarded'} what an earlier run had begun ({files})"
+    return (
+        f"{'completed' if found.state == 'commit' else 'discarded'} the changes that an earlier run had begun ({files})"
+    )
 
 
 def check_finished(root: Path) -> None:
-    """Refuse a workspace whose files an earlier run left half changed; one that changed nothing yet does not count.
+    """Refuse a workspace in which an earlier run has changed only some files. A run that has not changed any file is ignored.
 
     Raises:
         OpschemaError: it is so, or may be so.

@@ -1,4 +1,4 @@
-"""The calls that change the disk, and what they need to be sure."""
+"""The calls that change the disk, with what makes them durable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Conflict(Exception):  # noqa: N818 - a state of the disk; the caller words
 
 
 def digest_at(path: Path) -> str:
-    """The digest of a file, empty if there is none; of a link or folder what no file has."""
+    """Return the digest of a file: empty if it does not exist, and for a link or folder one that no file has."""
     try:
         return content_digest(read_regular(path)) if stat.S_ISREG(os.lstat(path).st_mode) else "?"
     except (FileNotFoundError, NotADirectoryError):
@@ -36,7 +36,7 @@ def create(path: Path, data: bytes, like: os.stat_result | None) -> None:
 
 
 def _dress(path: Path, like: os.stat_result) -> None:
-    """The owner and mode of another file; only root may give files away."""
+    """Set the owner and mode of another file. Only root can change the owner."""
     if hasattr(os, "chown"):
         with contextlib.suppress(PermissionError):
             os.chown(path, like.st_uid, like.st_gid)
@@ -52,7 +52,7 @@ def keep(target: Path, old: Path, data: bytes, like: os.stat_result | None) -> N
 
 
 def append(handle: int, data: bytes) -> None:
-    """Append bytes and see them to the disk."""
+    """Append bytes and flush them to disk."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(handle, rest) :]

@@ -1,4 +1,4 @@
-"""The journal of an apply: what it is about to do to which files, so that the next run can complete or undo it.
+"""The journal of an apply: the planned changes of each file, so that the next run can complete or revert them.
 
 It lies in the root of the workspace, which may be hostile: a plan counts only with the seal of a key that lies in the
 user's own folder. Three lines and more: the seal, the plan, then a word for each state that was reached.
@@ -37,11 +37,11 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 _HEAD = "opschema journal 1 "
 
 State = Literal["staging", "commit", "abort"]
-"""Staging: nothing is changed yet. Commit: all new files are complete. Abort: what was changed is being undone."""
+"""Staging: nothing is changed yet. Commit: all new files are complete. Abort: the changes are being reverted."""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file: its percent-encoded path, and the digests of its bytes before and after; empty where there is no file."""
+    """One file: its percent-encoded path, and the digests of its bytes before and after, which are empty if it does not exist."""
 
     path: str
     before: str
@@ -80,7 +80,7 @@ def head(plan: Plan) -> bytes:
 
 
 def read_journal(root: Path) -> Journal | None:
-    """The journal of a workspace; None if there is none.
+    """Read the journal of a workspace; return None if there is none.
 
     Raises:
         OpschemaError: it cannot be read, or was not written by this user's opschema; it is to be looked at by a person.
@@ -126,7 +126,7 @@ def _foreign(path: Path, reason: str) -> OpschemaError:
 
 
 def _check(root: Path, plan: Plan) -> None:
-    """Check that all steps lie inside the root, with no link on the way: the seal is no reason to be careless."""
+    """Check that all steps are inside the root, without links on the way. The seal alone is not trusted for this."""
     sound = re.fullmatch("[0-9a-f]{16}", plan.token)
     for name in (*(step.name for step in plan.steps), *(os.fsdecode(unquote_to_bytes(item)) for item in plan.folders)):
         target = root / name
@@ -136,7 +136,7 @@ def _check(root: Path, plan: Plan) -> None:
 
 
 def _seal(body: bytes) -> str:
-    """The seal of this user; one that never holds where no key can be kept."""
+    """Return the seal of this user. It never verifies if no key can be stored."""
     try:
         key = user_key(key_file())
     except RuntimeError:  # the user has no home
@@ -187,7 +187,7 @@ class _Handle(msgspec.Struct):
 if sys.platform != "win32":
 
     def _lock(journal: int, path: Path) -> None:
-        """Lock the journal; one that a run which ended just now has removed counts as still held."""
+        """Lock the journal. If a run removed it when it just ended, it counts as still locked."""
         busy = OpschemaError("another opschema is writing here; try again when it is done")
         try:
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The steps of a plan, taken and taken back; each may be tried again after a run was killed in the middle of it."""
+"""The steps of a plan, forward and backward. Each can be repeated after a run was killed in the middle of it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Work(msgspec.Struct, frozen=True):
         return [self.root / Step(name, "", "").name for name in self.plan.folders]
 
     def stage(self, writes: Iterable[Write]) -> None:
-        """Write the journal's head, then all files that the steps need, and see them to the disk."""
+        """Write the journal's header, then all files that the steps need, and flush them to disk."""
         append(self.journal, head(self.plan))
         sync_folders([self.root])
         for folder in self._folders():
@@ -84,7 +84,7 @@ class Work(msgspec.Struct, frozen=True):
         sync_folders(target.parent for _, target, _, _ in self._files())
 
     def backward(self, taken: Container[Step] | None = None) -> None:
-        """Take back all steps, or those that this run took; what was not taken, or is taken back, stays.
+        """Revert all steps, or those that this run made. Steps that were not made or are already reverted stay.
 
         Raises:
             Conflict: a file is not as the step left it.
@@ -117,7 +117,7 @@ class Work(msgspec.Struct, frozen=True):
             raise OpschemaError(f"all is written, but {error} while cleaning up; {hint}") from None
 
     def undo(self, taken: Container[Step]) -> None:
-        """Bring everything back to what it was before this run.
+        """Restore the state before this run.
 
         Raises:
             OpschemaError: that failed too.
@@ -130,10 +130,10 @@ class Work(msgspec.Struct, frozen=True):
             self.clean(made=True)
         except (OSError, Conflict) as error:
             hint = "`opschema migrate --recover` tries again"
-            raise OpschemaError(f"what was begun could not be undone: {error}; {hint}") from None
+            raise OpschemaError(f"the changes could not be reverted: {error}; {hint}") from None
 
     def clean(self, *, made: bool = False) -> None:
-        """Remove the files of the steps, the folders that were made if so told, and the journal last."""
+        """Remove the files of the steps, the created folders if requested, and the journal last."""
         for _, _, new, old in self._files():
             # In this order: a new file that is gone means that it took its place, as long as the old one is kept.
             remove(old)
@@ -154,4 +154,4 @@ def _check_before(step: Step, target: Path, new: Path) -> None:
     if found != step.before:
         raise Conflict(f"{step.name} changed on disk since it was read")
     if step.after and digest_at(new) != step.after:
-        raise Conflict(f"the new text of {step.name} is not what was written")
+        raise Conflict(f"the new text of {step.name} differs from the text that was written")

@@ -1,1 +1,1 @@
-"""The harness: does an op still compute what it computed, and is that right?"""
+"""The harness: checks whether an op still computes the same results, and whether they are correct."""

@@ -34,7 +34,7 @@ _UNKNOWN = (DataDependentOutputException, DynamicOutputShapeException, Unsupport
 
 
 class Acceptance:
-    """Calls one op with what the search for its cells proposes. A call that it refuses is not checked any further."""
+    """Calls one op with the arguments proposed by the search for its cells. A rejected call is not checked any further."""
 
     def __init__(self, runner: Runner, op: Callable[..., object], name: str) -> None:
         self._runner = runner
@@ -44,7 +44,7 @@ class Acceptance:
         self.loaded = Loaded(calls=calls) if overload is None else _loaded(overload, calls)
 
     def run(self, request: Run) -> Ran:
-        """Call the fake kernel, and if that accepts the call or there is none, the op.
+        """Call the fake kernel, and the op if the fake accepts the call or there is no fake.
 
         Raises:
             RefusedError, UnboundError: it cannot be called so.

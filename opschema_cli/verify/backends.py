@@ -28,10 +28,10 @@ def on_backend(overload: OpOverload) -> Callable[..., object]:
     """
     name: str = overload.name()  # type: ignore[no-untyped-call]
     if not torch._C._dispatch_has_kernel_for_dispatch_key(name, BACKEND):
-        raise AbsentError(f"what is imported registers no kernel of `{name}` for {BACKEND}")
+        raise AbsentError(f"the imported code registers no kernel of `{name}` for {BACKEND}")
     if not torch._C._dispatch_has_kernel_for_dispatch_key(_ALLOCATING, BACKEND):
         raise AbsentError(
-            f"what is imported registers no kernel of `{_ALLOCATING}` for {BACKEND}: no tensor can be made there"
+            f"the imported code registers no kernel of `{_ALLOCATING}` for {BACKEND}: no tensor can be made there"
         )
     device = torch._C._get_privateuse1_backend_name()
 
@@ -60,7 +60,7 @@ def on_backend(overload: OpOverload) -> Callable[..., object]:
 
 @contextmanager
 def _plain_memory() -> Iterator[None]:
-    """Leave new memory as it is: torch fills what `resize_` adds as memory of the CPU, whatever the device."""
+    """Leave new memory uninitialized: torch fills the memory that `resize_` adds as if it were CPU memory, whatever the device."""
     settings: Any = torch.utils.deterministic
     usual = settings.fill_uninitialized_memory
     settings.fill_uninitialized_memory = False

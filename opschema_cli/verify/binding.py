@@ -1,4 +1,4 @@
-"""Binds what the declaration names to the real signatures of an op's constructor and call. No torch, no effects."""
+"""Binds declared names to the actual signatures of an op's constructor and call. Does not import torch and has no side effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class UnboundError(Exception):
-    """The declaration does not give what a signature needs, or gives what it does not take; the message says which."""
+    """The declaration lacks something that a signature needs, or has something that it does not accept; see the message."""
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Arguments(msgspec.Struct, frozen=True):
 def bind(
     signature: Signature, named: Mapping[str, object], *, where: str, rest: Sequence[object] = (), keep: bool = False
 ) -> Arguments:
-    """The arguments that pass ``named`` to a callable, positionally as far as it can.
+    """Return the arguments that pass ``named`` to a callable, positionally where possible.
 
     Names that the signature lacks go to its ``**kwargs`` if ``keep``, else they are left out; ``rest`` goes to its ``*args``.
 
@@ -89,8 +89,8 @@ def for_call(
 
 
 def bind_function(function: Signature, *, inputs: Mapping[str, object], params: Mapping[str, object]) -> Arguments:
-    """Bind a declared call to a reference function by name; inputs that it calls otherwise go, in order, to the required
-    arguments that nothing else names, if there are as many of them.
+    """Bind a declared call to a reference function by name. Inputs with other names are passed in order to the required arguments
+    without a value, if the numbers match.
 
     Raises:
         UnboundError: something has no place, or a place nothing to fill it.
@@ -129,7 +129,7 @@ def call_signature(kind: type) -> Signature:
 
 
 def without_self(function: object) -> Signature:
-    """The signature of a method as it is called on an instance.
+    """Return the signature of a method as called on an instance.
 
     Raises:
         UnboundError: Python reports no signature.
@@ -137,7 +137,7 @@ def without_self(function: object) -> Signature:
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UnboundError(f"Python knows no signature of {function!r}") from None
+        raise UnboundError(f"Python cannot determine the signature of {function!r}") from None
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
@@ -148,7 +148,7 @@ def takes(signature: Signature, name: str) -> bool:
 
 
 def is_open(signature: Signature) -> bool:
-    """Whether a signature says nothing of what it takes: it has ``*args`` or ``**kwargs``."""
+    """Whether a signature does not name its parameters because it has ``*args`` or ``**kwargs``."""
     return _open(signature) or _starred(signature)
 
 

@@ -31,9 +31,9 @@ class Kind(NamedTuple):
 
 
 class Case(msgspec.Struct, frozen=True, dict=True):
-    """One row in one dtype: the call by the row itself, or by what stands for it, and what gives the calls in shapes
-    derived from it, which is asked only where there is room for their cells. A call that is ``found`` by search may take integers
-    for indices and not check them.
+    """One row in one dtype: the call for the row or its substitute, and a function that derives calls in other shapes, which is
+    called only if there is room for their cells. A call that was ``found`` by search may take integers as indices without
+    checking them.
     """
 
     op: str
@@ -129,8 +129,8 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
 
 def alike_integers(specs: Sequence[Input]) -> bool:
-    """Whether all inputs are integers of one dtype and shape without bounds: numbers, and not indices into each other, nor, as
-    names such as ``topk_ids`` suggest, into what the op makes.
+    """Whether all inputs are integers of one dtype and shape without bounds. Such inputs are numbers, not indices into each
+    other or (judging by names such as ``topk_ids``) into the op's results.
     """
     kinds = {(spec.dtype, spec.shape) for spec in specs}
     free = all(
@@ -169,7 +169,7 @@ def choose(cases: Sequence[Case], limits: Limits) -> tuple[list[Cell], int]:
 
 
 def _turns(cases: Sequence[Case]) -> Iterator[tuple[int, Kind | None]]:
-    """The next kind and its case, as long as there are any; None behind the last one of a case."""
+    """Yield the next kind and its case, as long as there are any, and None after the last kind of a case."""
     first = {case.dtype: index for index, case in reversed(list(enumerate(cases)))}
     firsts = sorted(first.values())
     others = [index for index in range(len(cases)) if index not in firsts]
@@ -191,7 +191,7 @@ def _turns(cases: Sequence[Case]) -> Iterator[tuple[int, Kind | None]]:
 
 
 def _round(left: Mapping[int, Iterator[Kind | None]]) -> Iterator[tuple[int, Kind | None]]:
-    """One of each in turn."""
+    """Yield one of each in turn."""
     for kinds in zip_longest(*(zip(repeat(index), kinds) for index, kinds in left.items())):
         yield from (pair for pair in kinds if pair is not None)
 

@@ -31,8 +31,8 @@ _TRIES = 4
 
 @contextmanager
 def poisoned(fill: bool = True) -> Iterator[None]:
-    """Fills what ``torch.empty`` and its kin return with NaN or the largest value; with ``fill`` False only torch's algorithms
-    are the same. What was set before is restored.
+    """Fill the results of ``torch.empty`` and similar functions with NaN or the largest value; with ``fill`` False only select
+    torch's deterministic algorithms. Restore the previous settings afterwards.
     """
     mode = torch.get_deterministic_debug_mode()
     filled = bool(getattr(torch.utils.deterministic, _FILL))
@@ -46,7 +46,7 @@ def poisoned(fill: bool = True) -> Iterator[None]:
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """An input as it was: a copy of its whole storage, and how the input lay there."""
+    """A snapshot of an input: a copy of its entire storage, and the input's layout in it."""
 
     storage: Tensor
     shape: torch.Size
@@ -123,7 +123,7 @@ def _overlap(one: Tensor, other: Tensor) -> bool:
 
 
 def _range(tensor: Tensor) -> tuple[int, int]:
-    """The addresses from a tensor's first byte to behind its last."""
+    """Return the addresses of a tensor's first byte and of the byte after its last one."""
     steps = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     start = tensor.data_ptr()
     return start, start + (steps + 1) * tensor.element_size()
@@ -136,8 +136,8 @@ def kept(
     call: Call,
     side: str,
 ) -> list[Finding]:
-    """Outputs that do not stay what they are when the op is called again: ``overwritten``, the later call changed them;
-    ``kept-output``, they lie in the memory of what it returned, so whoever writes into one changes the other.
+    """Report outputs that change when the op is called again: ``overwritten`` if the later call changed them, ``kept-output`` if
+    they share memory with its result, so that writing to one changes the other.
     """
     found: list[Finding] = []
     for name, tensor in outputs.items():
@@ -147,7 +147,7 @@ def kept(
             message = f"`{name}`: a later call with other inputs changed what this one had returned"
             found.append(Finding(check="overwritten", side=side, about=name, message=message))
         elif any(_overlap(tensor, other) for other in later.values()):
-            message = f"`{name}` lies in the memory of what a later call returned: a tensor that the op keeps"
+            message = f"`{name}` shares memory with the result of a later call: the op keeps this tensor"
             found.append(Finding(check="kept-output", side=side, about=name, message=message))
     return found
 
@@ -168,7 +168,9 @@ def shared_outputs(outputs: Mapping[str, Tensor], call: Call, side: str) -> list
 
 
 def inference_tensors(outputs: Mapping[str, Tensor], side: str) -> list[Finding]:
-    """Outputs of inference mode: ``inference-tensor``. Outside of it they can neither be changed nor saved for a gradient."""
+    """Report outputs that are inference tensors as ``inference-tensor``. Outside of inference mode they can neither be changed
+    nor saved for a gradient.
+    """
     message = "`{}` is an inference tensor: it cannot be changed or saved for a gradient outside of inference mode"
     return [
         Finding(check="inference-tensor", side=side, about=name, message=message.format(name))
@@ -252,7 +254,7 @@ def differs_at_first(
 
 
 def _holds_poison(y: Tensor) -> bool:
-    """Whether an element is what :func:`poisoned` fills memory of this dtype with."""
+    """Whether an element has the value that :func:`poisoned` writes to memory of this dtype."""
     if y.is_floating_point() or y.is_complex():
         return bool(is_nan(y).any())
     with poisoned():
@@ -269,9 +271,9 @@ def _same(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> list[Tensor]:
-    """Leaves blocks of the outputs' sizes with the allocator that hold ordinary numbers: several of each as far as they are
-    small. What it returns lies between them and keeps them from being joined, while it lives, to larger ones, which an
-    allocator would take later than some block that still holds poison.
+    """Leave free blocks of the outputs' sizes with ordinary numbers in the allocator, several of each unless they are large. The
+    returned tensors lie between them. While they live, they keep blocks from being merged into larger ones, which an allocator
+    would reuse later than a block with poison.
     """
     sizes = [y.nbytes for y in like.values() for _ in range(max(1, min(_BLOCKS, _DIRTIED // max(y.nbytes, 1))))]
     return [torch.full((size,), _DIRT, dtype=torch.uint8, device=device) for size in sizes][1::2]

@@ -1,4 +1,4 @@
-"""Processor time of a worker and of processes that it has started: a call that compiles waits for them, one that hangs does not.
+"""Processor time of a worker and its child processes, to tell a call that waits for a compiler from one that hangs.
 
 They are read from ``/proc``; where there is none (not Linux), no process is seen to compute.
 """
@@ -17,7 +17,7 @@ COMPILE_SECONDS = 900.0
 _SHARE = 0.05
 _TICKS = float(os.sysconf("SC_CLK_TCK")) if hasattr(os, "sysconf") else 100.0
 _PARENT, _OWN, _ENDED = 1, slice(11, 13), slice(13, 15)
-"""Places in ``/proc/PID/stat`` behind the name: the parent, the times of the process, those of children that have ended."""
+"""Positions in ``/proc/PID/stat`` after the name: the parent, the times of the process, and those of ended children."""
 
 
 class ChildProcesses:
@@ -35,7 +35,7 @@ class ChildProcesses:
 
 
 class OwnTime:
-    """How long one process itself has computed."""
+    """The processor time of one process alone."""
 
     def __init__(self, pid: int, now: float) -> None:
         self._pid = pid
@@ -49,7 +49,7 @@ class OwnTime:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process runs: one that has ended may still have its number until its parent has asked for its status."""
+    """Whether a process is running. An ended process keeps its PID until its parent has read its status."""
     return _fields(pid)[:1] not in ([], ["Z"], ["X"])
 
 
@@ -58,7 +58,7 @@ def _own(pid: int) -> float:
 
 
 def _fields(pid: int) -> list[str]:
-    """The fields of ``/proc/PID/stat`` behind the name; none if the process has ended, or there is no such folder."""
+    """Return the fields of ``/proc/PID/stat`` after the name, or none if the process has ended, or there is no such folder."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -94,14 +94,14 @@ def open_files() -> set[str]:
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """The processes of this machine with the fields of their ``stat`` behind the name."""
+    """Yield the processes of this machine with the fields of their ``stat`` after the name."""
     for number in _numbers():
         if fields := _fields(number):
             yield number, fields
 
 
 def _numbers() -> list[int]:
-    """The numbers of the processes of this machine; each may have ended by the time it is looked at."""
+    """Yield the PIDs of this machine. Each process may have ended since."""
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:

@@ -34,7 +34,7 @@ MAX_LOSSES = 3
 """Nodes that may be lost while they check one op; after that its cells have no result."""
 
 _POLL = 0.5
-"""Seconds between two looks at what has come."""
+"""Seconds between two polls for results."""
 
 _PATIENCE = 10.0
 """Seconds for processes on the nodes to end."""
@@ -42,7 +42,7 @@ _PATIENCE = 10.0
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """The cluster at an address; ``auto`` is the one that this machine belongs to.
+    """Connect to the cluster at an address; ``auto`` is the one that this machine belongs to.
 
     Raises:
         OpschemaError: there is none, or a node lacks this version of opschema.
@@ -96,7 +96,7 @@ class Cluster:
                 raise OpschemaError(f"the node {node} of the cluster has {_named(found)}, this machine {_named(here)}")
 
     def device(self, asked: Device, share: float) -> str:
-        """The label of the device that cells run on: a GPU where the cluster has one, unless the CPU is asked for.
+        """Return the label of the device for cells: a GPU if the cluster has one, unless the CPU is requested.
 
         Raises:
             OpschemaError: a GPU is asked for, and the cluster has none.
@@ -115,7 +115,7 @@ class Cluster:
         share: float = 1.0,
         options: ResultOptions | None = None,
     ) -> tuple[Results, list[str]]:
-        """Run all cells; those that got no result are missing in what is returned. ``share`` is the part of a GPU for one op.
+        """Run all cells. Cells without a result are missing in the returned results. ``share`` is the part of a GPU for one op.
 
         The second value names the ops that were checked again, since their node was lost.
 
@@ -230,7 +230,7 @@ class _Driver:
             self._results.errors.append(f"{op}: the harness failed on the cluster: {error.cause}")
 
     def _done(self, actor: Any) -> None:
-        """Keep an actor for another op; end it if there is none, as a new actor may wait for its place."""
+        """Keep an actor for another op, or end it if none is waiting, since a new actor may need its slot."""
         if self._waiting:
             self._idle.append(actor)
         else:

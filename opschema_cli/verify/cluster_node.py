@@ -74,7 +74,7 @@ def shared_folder(run: Run) -> Path:
 
 
 def forget(run: Run) -> None:
-    """Remove what a run left on this node."""
+    """Remove the files of a run from this node."""
     shutil.rmtree(shared_folder(run), ignore_errors=True)
 
 

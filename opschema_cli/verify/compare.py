@@ -131,7 +131,7 @@ def against(
 
 
 def _finite_parts(tensor: Tensor) -> Tensor:
-    """The parts of numbers that may be complex, both of them NaN where one is not finite."""
+    """Return the parts of possibly complex numbers, both as NaN if one of them is not finite."""
     wide = tensor if tensor.is_complex() else tensor.to(torch.complex128)
     return parts(wide.masked_fill(~wide.isfinite(), complex(math.nan, math.nan)))
 

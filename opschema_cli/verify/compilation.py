@@ -47,7 +47,7 @@ def compilation_faults(
 
 
 def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-    """The results of a call, and behind them its arguments, which it may change."""
+    """Return the results of a call followed by its arguments, which it may change."""
     own_args, own_kwargs = tree_map_only(Tensor, Tensor.clone, (args, kwargs))
     torch.manual_seed(0)
     result = function(*own_args, **own_kwargs)

@@ -1,4 +1,4 @@
-"""NVIDIA's compute-sanitizer around a worker: its command line, and what it reports.
+"""NVIDIA's compute-sanitizer around a worker: its command line and its reports.
 
 It writes to a log file of its own: by default it prints to standard output, which is the pipe that a worker answers on. memcheck
 ends the CUDA context at an error; the other tools report and let the kernel go on, so the log is read after each cell.
@@ -28,7 +28,7 @@ UNSUPPORTED = "Device not supported"
 """Its report on a GPU or a virtual machine that it does not support, where it checks nothing."""
 
 _UNCACHED = ("memcheck", "initcheck")
-"""Tools that see allocations: torch's caching allocator would hide what is beyond a tensor or was not written since."""
+"""Tools that track allocations. Torch's caching allocator would hide accesses outside a tensor or to uninitialized memory."""
 
 _BESIDE_PYTHON = ("nvidia/*/compute-sanitizer/compute-sanitizer", "nvidia/*/bin/compute-sanitizer")
 _USUAL = "/usr/local/cuda/bin"
@@ -83,7 +83,7 @@ def _find(environ: Mapping[str, str]) -> str:
 
 
 def report(text: str) -> str:
-    """The first error that a log reports: a line, then a place a line; empty if there is none."""
+    """Return the first error in a log, a line followed by one place per line, or an empty text."""
     found = _REPORT.search(text)
     if found is None:
         return ""
@@ -94,7 +94,7 @@ def report(text: str) -> str:
 
 
 def _place(line: str) -> str:
-    """A place as ``file:line in function``, as far as the line has them."""
+    """Return a place as ``file:line in function``, with the parts that the line has."""
     line = re.sub(r"^(?:at|in|and (?:Read|Write) access at) | \[\d+ hazards?\]$", "", line.strip())
     found = _FRAME.fullmatch(line)
     return f"{Path(found['file']).name}:{found['line']} in {found['function']}" if found is not None else line
@@ -108,7 +108,7 @@ class ReportLog:
         self._read = 0
 
     def new_report(self) -> str:
-        """The first error in what was written since the last call."""
+        """Return the first error in the log since the last call."""
         if self._path is None:
             return ""
         time.sleep(_PATIENCE)

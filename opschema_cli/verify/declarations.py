@@ -12,7 +12,7 @@ _Key = TypeVar("_Key")
 
 
 def redeclared(plan: Plan, earlier: Plan) -> Iterator[str]:
-    """Differences in what both declare of an op: defaults of params, dtypes, the reference."""
+    """Yield the differences between both declarations of an op: defaults of params, dtypes, the reference."""
     for name, now, then in _changes(_defaults(plan), _defaults(earlier)):
         yield f"the default of `{name}` is {now}, before {then}"
     for (name, dtype), now, then in _changes(_dtypes(plan), _dtypes(earlier)):

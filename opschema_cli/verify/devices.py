@@ -1,4 +1,4 @@
-"""Devices that calls run on: the CPU, directly; a GPU, on a stream of its own, behind a kernel that sleeps."""
+"""Devices for calls: the CPU, directly; a GPU, on a separate stream after a kernel that sleeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _NO_MEMORY = re.compile(
 def call_on(
     device: str, function: Function, drawn: Mapping[str, Tensor]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Call a function with fresh copies of inputs on a device; the copies and what it returned, all of it computed.
+    """Call a function with fresh copies of inputs on a device. Return the copies and the results when their computation has
+    finished.
 
     On a GPU the copies are filled late, on a side stream: an op that does not use the current stream reads what was there before,
     NaN. Nothing waits for the device in between.
@@ -52,8 +53,8 @@ class SideStream:
         self._waits = False
 
     def call(self, function: Function, drawn: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Call a function behind a kernel that sleeps; once more, if that had ended before the call returned, as it has where the
-        call compiles something. An op that waits for the device by itself is not called twice again.
+        """Call a function behind a kernel that sleeps. Repeat the call if the kernel ended before the call returned, for example
+        because of compilation. For an op that synchronizes with the device itself, later calls are not repeated.
         """
         tensors, outputs, asleep = self._behind_sleep(function, drawn)
         if not asleep and not self._waits:
@@ -104,7 +105,7 @@ def release_memory(device: str) -> None:
 
 
 def second_device(device: str) -> str:
-    """Another GPU, empty if there is none."""
+    """Return another GPU, or an empty text if there is none."""
     return "cuda:1" if torch.device(device).type == "cuda" and torch.cuda.device_count() > 1 else ""
 
 

@@ -20,7 +20,7 @@ _ANYWHERE = ("cpu", "meta", "default")
 
 
 def where(key: str) -> Where:
-    """Where a kernel for this key runs. The name of a device that torch does not have is a backend's: ``npu``."""
+    """Return where a kernel for this key runs. If torch has no device with this name, it is a backend's: ``npu``."""
     if _CUDA.fullmatch(key):
         return "cuda"
     if _ELSEWHERE.fullmatch(key):

@@ -1,4 +1,4 @@
-"""Tensors element by element: parts of them, and places in them."""
+"""Tensors as elements: their parts and places."""
 
 from __future__ import annotations
 

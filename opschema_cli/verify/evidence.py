@@ -1,4 +1,4 @@
-"""The tensors of a cell's sides, compared: after with before, both with the reference, and with what repeated calls give."""
+"""The comparisons of a cell's tensors: after with before, both with the reference, and with repeated calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Evidence:
         return (*found, *gradient_differences(before, after)) if self._same_ends() else tuple(found)
 
     def _same_ends(self) -> bool:
-        """Whether the same outputs require a gradient on both sides: gradients are those of all of them."""
+        """Whether the same outputs require a gradient on both sides. Gradients are computed for all of them together."""
         before, after = ({item.name for item in self._ran[side].outputs if item.grad} for side in ("before", "after"))
         return before == after
 
@@ -75,9 +75,7 @@ class Evidence:
         return all(side in self._ran and self._ran[side].status == "ok" for side in ("before", "after"))
 
     def _against(self, side: Side) -> Compared | None:
-        """One side against the reference; None where that neither says of all that was returned that it is right, nor of anything
-        that it is wrong.
-        """
+        """Compare one side with the reference. Return None unless it shows that all results are right or that some are wrong."""
         ran = self._ran.get("reference")
         if ran is None or ran.status != "ok" or self._ran[side].status != "ok":
             return None

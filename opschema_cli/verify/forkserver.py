@@ -1,4 +1,4 @@
-"""Starts worker processes by forking one that has imported torch: 0.05 s for a start instead of 2 s.
+"""Starts worker processes by forking one that has imported torch, which takes 0.05 s instead of 2 s.
 
 ``python -m opschema_cli.verify.forkserver [MODULE]...`` imports the modules, then reads requests from the socket that is its
 standard input. A request is an environment and four descriptors: the worker's standard streams, and a pipe for its process
@@ -50,7 +50,7 @@ _PACKAGE = "OPSCHEMA_VERIFY_PACKAGE"
 
 
 class Process(Protocol):
-    """A worker's process as the harness uses it; ``subprocess.Popen`` is one."""
+    """The interface of a worker's process that the harness uses; ``subprocess.Popen`` has it."""
 
     stdin: IO[bytes] | None
     stdout: IO[bytes] | None
@@ -201,7 +201,7 @@ class ForkedWorker:
         return self._code
 
     def _hear(self, seconds: float | None) -> bool:
-        """Take the server's next report; False if there is none within the time."""
+        """Receive the server's next report; return False if there is none within the time."""
         if not select.select([self._status], [], [], seconds)[0]:
             return False
         with self._lock:
@@ -233,7 +233,7 @@ class ForkedWorker:
 
 
 def main() -> None:
-    """Import torch, and the package if there is one; then serve."""
+    """Import torch and the package, if any, then serve requests."""
     from opschema_cli.verify import reference, runner, worker  # noqa: F401 - every worker needs them, and torch
 
     for name in sys.argv[1:]:

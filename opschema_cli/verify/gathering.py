@@ -100,7 +100,7 @@ class Gathering:
 
 
 def earlier_results(path: Path, header: Header) -> dict[str, CellResult]:
-    """The results that an earlier run of the same has left in its file; empty if there is no file.
+    """Return the results in the file of an earlier identical run, or nothing if there is no file.
 
     Raises:
         OpschemaError: it is of another run, or no file of results.
@@ -115,5 +115,5 @@ def earlier_results(path: Path, header: Header) -> dict[str, CellResult]:
             if not same
             else f"it ran on {found.header.device}, this one on {header.device}"
         )
-        raise OpschemaError(f"{path} cannot be resumed: {why}; without --resume it is written anew")
+        raise OpschemaError(f"{path} cannot be resumed: {why}; without --resume it is overwritten")
     return found.cells

@@ -35,7 +35,7 @@ class _Steps(NamedTuple):
 
 
 _SMALL = _Steps((1e-6, 2.5e-7, 1e-8), 1e-4, 1e-2)
-"""For operators that compute in float64: what float32 makes of the smallest is 0, or far off."""
+"""Steps for operators that compute in float64. In float32 the smallest step rounds to 0 or to a very different value."""
 
 _LARGE = _Steps((1e-2, 5e-3, 2.5e-3), 2e-3, 2e-2)
 """For those that compute in float32. The error of a central difference falls to a quarter with half of the step."""
@@ -53,7 +53,7 @@ class _Pair(NamedTuple):
 
 
 class _NotCheckedError(Exception):
-    """The formula cannot be checked on this call; the message says why, and is empty if there is no formula."""
+    """The formula cannot be checked on this call. The message gives the reason, or is empty if there is no formula."""
 
 
 def gradient_faults(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -72,7 +72,7 @@ def gradient_faults(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _wrong_input(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """An input whose gradient is wrong, and by how much; empty if there is none.
+    """Return an input with a wrong gradient and the error, or an empty text if there is none.
 
     Raises:
         _NotCheckedError: it is not certain.
@@ -99,7 +99,7 @@ def _wrong_input(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _as_function(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Tensor], Function]:
-    """The floating inputs in float64, and the operator as a function of them."""
+    """Return the floating-point inputs in float64, and the operator as a function of them."""
     leaves = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
     inputs = [leaf.detach().to(torch.float64) for leaf in leaves]
     if not inputs:
@@ -123,7 +123,7 @@ def _as_function(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def _by_formula(
     function: Function, inputs: Sequence[Tensor], generator: torch.Generator
 ) -> tuple[list[Tensor | None], list[Tensor | None]]:
-    """The cotangents of the outputs, None of one without a gradient, and what the formula makes of them."""
+    """Return the cotangents of the outputs (None for outputs without a gradient), and the formula's result for them."""
     with torch.enable_grad():
         values = [x.clone().requires_grad_() for x in inputs]
         try:

@@ -1,4 +1,4 @@
-"""Guard bands: memory around what an op allocates and around its inputs, which no kernel may touch.
+"""Guard bands: memory around an op's allocations and inputs that no kernel may touch.
 
 Tensors that Python code asks torch for (``torch.empty`` and its kin) get bands of a known byte before and behind them, so that
 what is written there neither harms the process nor stays unseen. What a C++ extension or torch itself allocates has none; a
@@ -39,7 +39,7 @@ class Bands(msgspec.Struct):
     _busy: bool = False
 
     def around(self, function: Function) -> Function:
-        """The function, with bands around what it allocates."""
+        """Wrap the function so that its allocations get guard bands."""
 
         def inside(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             with self._replaced():
@@ -97,7 +97,7 @@ def with_bands(tensor: Tensor) -> Tensor:
 
 
 def _plain(made: object) -> bool:
-    """Whether a tensor is one of elements in memory, and nothing more."""
+    """Whether a tensor is a plain strided one."""
     if type(made) is not Tensor or made.layout is not torch.strided or made.requires_grad:
         return False
     return made.device.type in ("cpu", "cuda") and not made.is_quantized and not made.is_pinned()
@@ -115,7 +115,7 @@ def banded_call(device: str, function: Function, drawn: Mapping[str, Tensor]) ->
 def guarded_call(
     call: Call, device: str, function: Function, drawn: Mapping[str, Tensor], side: str
 ) -> tuple[dict[str, Tensor], list[Finding]]:
-    """The outputs of a call in guard bands, and what it wrote around its inputs and what it allocates."""
+    """Return the outputs of a call in guard bands, and its writes around its inputs and allocations."""
     bands, around = Bands(), banded(drawn)
     try:
         tensors, outputs = call_on(device, bands.around(function), around)

@@ -31,10 +31,12 @@ T = TypeVar("T")
 _NOWHERE = Target(root="", module="", name="")
 _POLL = 1.0
 _REPEATS = 24
-"""Calls of the side before where after seems to have regressed: what differs in 30 % of calls differs in all but 2 of 10,000."""
+"""Number of calls of the side before if after seems to have regressed. With 24 calls, a difference in 30 % of calls is missed in
+2 of 10,000 cases.
+"""
 
 _STEADY = 3
-"""Cells of an op in which all of them are equal, after which no more are made."""
+"""Number of an op's cells in which all repeated results are equal, after which no more calls are repeated."""
 
 
 class Harness:
@@ -157,7 +159,7 @@ class Harness:
         )
 
     def _may_vary(self, plan: Plan, cell: Cell, before: Ran, after: Ran) -> bool:
-        """Whether before may differ from itself, as far as it is not known to be steady."""
+        """Whether the results of before may vary between calls, unless the op is known to be deterministic."""
         return not cell.wrong and before.status == after.status == "ok" and self._steady[plan.op] < _STEADY
 
     def _repeated(self, plan: Plan, cell: Cell) -> tuple[Ran, Mapping[str, Tensor]]:
@@ -284,7 +286,7 @@ def _empty(cell: Cell) -> str:
 
 
 def _joined(before: Ran, again: Ran) -> Ran:
-    """The side before, with what repeated calls showed of it."""
+    """Return the results of the side before, with the findings of its repeated calls."""
     known = {(finding.check, finding.about) for finding in before.findings}
     more = (finding for finding in again.findings if (finding.check, finding.about) not in known)
     return msgspec.structs.replace(before, findings=(*before.findings, *more))
@@ -305,6 +307,6 @@ def _unimported(ran: Mapping[Side, Ran]) -> tuple[str, ...]:
 
 
 def _seconds(ran: Mapping[Side, Ran], whole: float) -> dict[str, float]:
-    """The seconds of every side, by ``side.what``, and of the entire cell."""
+    """Return the seconds of every side by ``side.what``, and those of the entire cell."""
     parts = {f"{side}.{what}": round(spent, 6) for side, item in ran.items() for what, spent in item.seconds.items()}
     return {**parts, "whole": round(whole, 6)}

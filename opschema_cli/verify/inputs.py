@@ -26,7 +26,9 @@ _WIDE = 5
 """Wide numbers are normal ones times 1, 2, ... 16."""
 _WIDE_INTEGER = 1 << 25
 _LEAST, _LARGEST, _ROW_STEP = 3, 17, 3
-"""Large numbers are normal ones times 2**4 to 2**17, or to what float16 and smaller dtypes hold; 3 powers less in each row."""
+"""Large numbers are normal ones times 2**4 to 2**17, or less if float16 or a smaller dtype requires it; the exponents decrease
+by 3 per row.
+"""
 _E8M0_EXPONENTS = (-4, 5)
 
 
@@ -43,8 +45,8 @@ def make_inputs(cell: Cell) -> dict[str, Tensor]:
 
 
 def _values(spec: Input, specs: Sequence[Input], values: Values) -> Values:
-    """The values of an input. Only the largest floating input has large ones: products of two of them would all overflow. Of
-    integers only the first input is wide: others may be shifts or exponents.
+    """Return the kind of values of an input. Only the largest floating-point input has large ones, since all products of two of
+    them would overflow. Only the first integer input is wide, since others may be shifts or exponents.
     """
     if values == "wide" and "float" not in spec.dtype:
         return "wide" if spec is specs[0] and alike_integers(specs) else "normal"
@@ -75,14 +77,14 @@ def _bounded(spec: Input, all_inputs: Sequence[Input]) -> Input:
 
 
 def _length_of_parts(spec: Input, others: Sequence[Input]) -> int | None:
-    """The size of the axis of another input, the largest, whose parts an ascending one gives; None if there is none."""
+    """Return the axis size of the largest other input that an ascending input splits into parts, or None if there is none."""
     axis = len(spec.shape) - 1
     largest = max(others, key=lambda other: math.prod(other.shape), default=None)
     return largest.shape[axis] if largest is not None and 0 <= axis < len(largest.shape) else None
 
 
 def make_input(spec: Input, cell: Cell, values: Values) -> Tensor:
-    """One input of a cell with these values; see :func:`make_inputs`."""
+    """Make one input of a cell with these values; see :func:`make_inputs`."""
     generator = Generator().manual_seed(_seed(cell.data_key, spec.name))
     flat = _draw(spec, dtype_of(spec.dtype), values, generator)
     return laid_out(flat.view(spec.shape), cell.layout, mutated=spec.mutated)
@@ -94,7 +96,7 @@ def place(tensors: Mapping[str, Tensor], device: torch.device | str) -> dict[str
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """The torch dtype of a name such as ``bfloat16``. Raises ValueError if inputs of it cannot be drawn."""
+    """Return the torch dtype with a name such as ``bfloat16``. Raises ValueError if such inputs cannot be drawn."""
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"torch {torch.__version__} has no dtype `{name}`")
@@ -109,7 +111,7 @@ def storage_bytes(tensor: Tensor) -> Tensor:
 
 
 def view_like(storage: Tensor, tensor: Tensor) -> Tensor:
-    """Bytes seen as the tensor sees its own storage: its dtype, shape, strides and offset."""
+    """View bytes like the tensor views its own storage: same dtype, shape, strides and offset."""
     return torch.empty(0, dtype=tensor.dtype, device=storage.device).set_(
         storage.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride()
     )
@@ -161,13 +163,15 @@ def _integers(spec: Input, dtype: torch.dtype, count: int, values: Values, gener
 
 
 def _wide_bounds(info: torch.iinfo) -> tuple[int, int]:
-    """Beyond what float32 or half of the bits hold, and not so far that a sum of a few overflows."""
+    """Return bounds beyond the exact integers of float32 or of half the bits, within which a sum of a few numbers does not
+    overflow.
+    """
     end = min(_WIDE_INTEGER, info.max * 3 // 4) + 1
     return max(1 - end, info.min), end
 
 
 def _integer_bounds(spec: Input, info: torch.iinfo) -> tuple[int, int]:
-    """The first value and the one after the last; int64's own range is as far as it goes."""
+    """Return the first value and the one after the last, limited to the range of int64."""
     least, beyond = info.min, min(info.max, torch.iinfo(torch.int64).max - 1) + 1
     if spec.low is not None:
         low = math.ceil(spec.low)
@@ -198,7 +202,7 @@ def _both_bounds(spec: Input) -> bool:
 def _changed(
     drawn: Tensor, spec: Input, dtype: torch.dtype, values: Values, start: int, generator: Generator
 ) -> Tensor:
-    """Nearly normal numbers made wide, large or coarse; within one bound, if there is one."""
+    """Return nearly normal numbers made wide, large or coarse, within the one bound if there is one."""
     base = next((bound for bound in (spec.low, spec.high) if bound is not None), 0.0)
     centred = drawn - base
     if values == "wide":
@@ -241,7 +245,9 @@ def _numbers(spec: Input, dtype: torch.dtype, count: int, generator: Generator) 
 
 
 def _normal(count: int, dtype: torch.dtype, generator: Generator) -> Tensor:
-    """Nearly normal numbers, mean 0, variance 1: the sum of four 16-bit integers (Irwin-Hall), exact but for its scale."""
+    """Return nearly normal numbers with mean 0 and variance 1: the sum of four 16-bit integers (Irwin-Hall), exact except for
+    its scale.
+    """
     raw = torch.empty(count, dtype=torch.int64).random_(-(2**63), None, generator=generator)
     total = raw.view(torch.int16).view(-1, 4).sum(-1, dtype=torch.int32)
     wide = torch.float64 if dtype is torch.float64 else torch.float32
@@ -345,8 +351,9 @@ class _Specials:
 
 
 def laid_out(tensor: Tensor, layout: Layout, *, mutated: bool = False) -> Tensor:
-    """The values of a contiguous tensor in another layout, with NaN or the largest value between and around them. An expanded one
-    has those of the first row; what a call changes is not expanded, for torch's own operators refuse to write there.
+    """Return a contiguous tensor's values in another layout, with NaN or the largest value between and around them. An expanded
+    tensor repeats the first row; tensors that a call changes are not expanded, because torch's own operators refuse to write to
+    them.
     """
     if layout == "contiguous" or (layout == "expanded" and (mutated or not tensor.dim())):
         return tensor

@@ -110,7 +110,7 @@ def judge(
     explanation: str = "",
     traits: Traits | None = None,
 ) -> Judgement:
-    """The verdict on a cell; see the module. None for a side means that it was not asked for.
+    """Return the verdict on a cell; see the module. A side is None if it was not requested.
 
     ``differences`` are after's against before's outputs, if both ran; ``compared`` holds what was compared with the
     reference, by side. ``explanation`` says why other bits are no other result: ties between indices, the spread of before.
@@ -350,7 +350,7 @@ def _seen(ran: Ran | None, compared: Compared | None) -> tuple[Finding, ...]:
 
 
 def _undecided(compared: Compared | None) -> str:
-    """An output without any decided element; empty if there is none."""
+    """Return an output without any decided element, or an empty text if there is none."""
     figures = compared.figures if compared else ()
     return next((one.output for one in figures if one.elements and one.undecided == one.elements), "")
 

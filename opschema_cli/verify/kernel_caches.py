@@ -1,4 +1,4 @@
-"""Compilers' caches that are kept across runs: by side and content of its tree, so that no side finds what another compiled.
+"""Compiler caches that are kept across runs, by side and content of its tree, so that no side uses another side's cached code.
 
 Their place is ``verify`` in opschema's cache folder. A tree that is neither a commit nor a folder of files has none.
 """
@@ -33,7 +33,7 @@ _VARIABLES = (
     "NVCC_APPEND_FLAGS",
     "TORCH_CUDA_ARCH_LIST",
 )
-"""Variables that change what is compiled, and that the key of an op library's own cache may lack."""
+"""Environment variables that affect compilation and that the cache key of an op library may omit."""
 
 _LOCK = "in-use"
 _LOCKS = "extensions/**/lock"

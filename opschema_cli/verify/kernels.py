@@ -1,4 +1,4 @@
-"""References that torch has for a registered operator: another kernel of it, or a decomposition."""
+"""Torch's own references for a registered operator: another kernel of it, or a decomposition."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _AUTOGRAD = ("Autograd", "AutogradCPU", "AutogradCUDA")
 
 
 class OtherKernel(NamedTuple):
-    """Other code for an operator, with its description in words."""
+    """Another implementation of an operator, with its description."""
 
     description: str
     function: Callable[..., object]
 
 
 def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., object]:
-    """A function that computes the same as an operator on a device, by other code, and takes the same arguments. ``operator`` is
+    """Return a function that computes the same as an operator on a device, with other code and the same arguments. ``operator`` is
     one of :func:`~opschema_cli.verify.registered.import_operator`.
 
     Raises:
@@ -47,7 +47,7 @@ def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., 
 
 
 def other_kernel_of(overload: OpOverload, device: str, *, on_backend: bool = False) -> OtherKernel | None:
-    """Other code for an operator on a device, or a backend's; None if there is none."""
+    """Return another implementation of an operator on a device or a backend, or None if there is none."""
     if on_backend:
         return OtherKernel("its kernel for the CPU", lambda *args, **kwargs: overload(*args, **kwargs))
     keys = registered_keys(overload)

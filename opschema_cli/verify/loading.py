@@ -120,7 +120,7 @@ def imported_names(target: Target) -> list[str]:
 
 
 def described(error: BaseException, root: str) -> str:
-    """An exception as a cell's detail: what it says, and the last place in the tree that it passed through."""
+    """Describe an exception for a cell: its message, and the last place in the tree in its traceback."""
     message = _message(error)
     says = f"{type(error).__name__}: {message}" if message else traceback.format_exception_only(error)[-1].strip()
     tree = os.path.realpath(root) + os.sep
@@ -146,7 +146,9 @@ def printable(text: str) -> str:
 
 
 def same_anywhere(error: BaseException, root: str) -> str:
-    """An exception's type and what it says, the same in both trees: without the tree's place, and without addresses."""
+    """Return an exception's type and message in a form that is equal for both trees: without the tree's place and without
+    addresses.
+    """
     text = f"{type(error).__name__}: {_message(error)}"
     for place in (os.path.realpath(root), os.path.abspath(root)):
         text = text.replace(place, "")
@@ -154,15 +156,17 @@ def same_anywhere(error: BaseException, root: str) -> str:
 
 
 def raised_in(error: BaseException, root: str) -> str:
-    """The function of the tree in which an exception was raised, or that called what raised it; empty if there is none."""
+    """Return the function of the tree that raised an exception or called the code that raised it, or an empty text if there is
+    none.
+    """
     tree = os.path.realpath(root) + os.sep
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.name for frame in reversed(frames) if os.path.realpath(frame.filename).startswith(tree)), "")
 
 
 def deliberate(error: BaseException, root: str) -> bool:
-    """Whether an exception is one that the tree means to raise: by a statement of its own, by ``torch._check`` and its kin, or in a
-    registered operator, whose C++ code is not seen.
+    """Whether the tree raises an exception on purpose: in a statement of its own, through ``torch._check`` and similar
+    functions, or in a registered operator, whose C++ code is not visible.
     """
     last = _innermost(error.__traceback__)
     if last is None:

@@ -1,4 +1,4 @@
-"""Elements of an output that have rules of their own: zeros of zeros, and what extreme inputs decide."""
+"""Elements of an output with special rules: zeros computed from zeros, and elements that depend on extreme inputs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def marked(
     exact: Mapping[str, Tensor],
     compute: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]],
 ) -> dict[str, Tensor]:
-    """The masks of all floating outputs, by name. ``exact`` are the outputs, ``compute`` the reference on other inputs: what
-    depends on extreme inputs is what NaN in their place changes.
+    """Return the masks of all floating-point outputs by name. ``exact`` are the outputs, and ``compute`` runs the reference on
+    other inputs. Elements that depend on extreme inputs change when NaN replaces those.
     """
     floating = {name: y for name, y in exact.items() if y.is_floating_point()}
     found = _zeros(drawn, floating, compute) if cell.values in _WITH_ZEROS else {}
@@ -64,8 +64,9 @@ def _zeros(
     floating: Mapping[str, Tensor],
     compute: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]],
 ) -> dict[str, Tensor]:
-    """The zeros of zeros in outputs where their sign does not depend on other elements, as it does in a sum of neighbours or in a
-    sorted row: half of the elements are 1 in a further call of the reference, and all zeros elsewhere must be what they were.
+    """Mark the zeros computed from zeros if their sign does not depend on other elements, as it would in a sum of neighbours or
+    a sorted row. To find out, the reference is called again with ones in half of the elements and zeros elsewhere, where all
+    zeros must stay the same.
     """
     found: dict[str, Tensor] = {}
     changed = compute({name: x.masked_fill(_half(x), 1) if x.is_floating_point() else x for name, x in drawn.items()})

@@ -46,7 +46,9 @@ _LOST_SHORT = 2.0**-4
 _SHORT_FACTOR, _SHORT_ULPS = 2.0, 8.0
 _NEAR = _FEW_ULPS = 4.0
 _NOISE, _CANCELLED = 2.0**-40, 2.0**-27
-"""A reference below so many parts of the inputs has cancelled; then kappa times so many of them is what four roundings leave."""
+"""Below the first fraction of the inputs, a reference element has cancelled; then kappa times the second fraction is what four
+roundings leave.
+"""
 _SHORT = (torch.float16, torch.bfloat16)
 
 
@@ -58,7 +60,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def right(self) -> bool:
-        """Whether nothing by itself is wrong."""
+        """Whether no finding is wrong by itself."""
         return all(finding.check in COMPARATIVE | NOTED for finding in self.findings)
 
 
@@ -85,7 +87,7 @@ class _Sums(msgspec.Struct):
 
 
 class _Scale(NamedTuple):
-    """The unit of kappa, and what the reference in 16 bits excuses: both absolute, or both in parts of an element."""
+    """The unit of kappa, and the error that a 16-bit reference justifies: both absolute, or both relative to an element."""
 
     unit: float
     rounding: float
@@ -119,7 +121,7 @@ class Measure:
             self._add(start, y, r, f, low)
 
     def comparison(self, side: str, output: str) -> Comparison:
-        """The figures and what they say."""
+        """Return the figures and the findings that follow from them."""
         sums, count = self._sums, max(self._actual.numel(), 1)
         at = sums.masked if sums.masked >= 0 else sums.at
         figures = Figures(
@@ -168,11 +170,12 @@ class Measure:
             yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
 
     def _near(self, figures: Figures) -> str:
-        """The meaning of what is exceeded by little: the roundings of the output, or kappa."""
+        """Explain a slightly exceeded limit by the roundings of the output, or by kappa."""
         kappa = self._rule.kappa
         if self._rule.ulps < figures.ulps <= _FEW_ULPS and 0 < kappa < figures.kappa:
             return (
-                f". It is {figures.ulps:.3g} ulp off, and what is rounded once is at most 0.5 ulp off: the op rounds in between. "
+                f". It is {figures.ulps:.3g} ulp off, and a value that is rounded once is at most 0.5 ulp off: the op rounds in "
+                "between. "
                 f"If it may, its recipe says `Tolerance(ulps={math.ceil(figures.ulps)}, reason=...)`"
             )
         if not 0 < kappa < figures.kappa <= _NEAR * kappa:
@@ -185,7 +188,7 @@ class Measure:
 
     def _also(self) -> str:
         excused = self._ordinary.rounding or self._huge.rounding
-        return ", and beyond what the roundings of the reference in 16 bits excuse" if excused else ""
+        return ", and more than the rounding errors of the 16-bit reference explain" if excused else ""
 
     def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]]:
         for start, (r, f, low) in self._references():
@@ -283,7 +286,7 @@ class Measure:
             sums.kappa, sums.at = float(worst), start + int(at)
 
     def _settle(self, start: int, part: _Part) -> None:
-        """Judges NaN and infinities, and takes out of the errors what is not a matter of distance."""
+        """Compare NaN and infinities, and exclude elements whose error is not meaningful."""
         sums, format_ = self._sums, self._format
         undecided = part.lost(format_.largest, self._typical if self._special else math.inf)
         nan, inf = part.masks(format_, self._rule.kappa)
@@ -308,7 +311,7 @@ class Measure:
             part.rounding.nan_to_num_(0.0, 0.0)
 
     def _add_signs(self, start: int, part: _Part) -> None:
-        """Counts zeros, and those of the wrong sign, where the reference makes the same of them in float32."""
+        """Count zeros, and those with the wrong sign, if the reference in float32 has the same sign."""
         assert self._marks.zero is not None
         zeros = self._chunk(self._marks.zero, start, part) & (part.actual == 0) & (part.exact == 0)
         if part.single is not None:
@@ -323,7 +326,7 @@ class Measure:
         return mask.reshape(-1)[start : start + part.exact.numel()]
 
     def _tiny(self, part: _Part) -> None:
-        """Counts what hardware that flushes denormals makes 0: numbers near the least normal one that float32 can hold."""
+        """Count numbers near the smallest normal float32 number, and those that the op flushes to 0."""
         if part.single is None:
             return
         least = self._format.least
@@ -347,8 +350,8 @@ class _Part(msgspec.Struct):
     rounding: float | Tensor
 
     def lost(self, largest: float, typical: float) -> Tensor:
-        """Elements that float32 cannot hold and float64 can: only one of the references is finite; or they are far apart, and
-        only one of them overflows in the dtype or ``typical`` is finite.
+        """Return the elements that float64 can represent and float32 cannot: only one of the references is finite, or they are
+        far apart and either only one of them overflows in the dtype, or ``typical`` is finite.
         """
         special = math.isfinite(typical)
         lost = torch.zeros_like(self.exact, dtype=torch.bool)

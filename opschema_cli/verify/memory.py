@@ -50,7 +50,9 @@ def memory_kept(call: Callable[[], object], smallest: int, side: str, device: to
 
 
 def _kept(call: Callable[[], object], device: torch.device | str, *, collect: bool) -> int:
-    """The bytes that each call keeps, at least; 0 if that is not known. ``collect`` frees cycles of objects in between."""
+    """Return a lower bound of the bytes that each call keeps, or 0 if it is unknown. ``collect`` frees reference cycles in
+    between.
+    """
     used: list[int] = []
     for _ in range(_FIRST + _CALLS):
         call()
@@ -63,7 +65,7 @@ def _kept(call: Callable[[], object], device: torch.device | str, *, collect: bo
 
 
 def _in_use(device: torch.device | str) -> int | None:
-    """The bytes in use; None where the C library does not say."""
+    """Return the bytes in use, or None if the C library does not report them."""
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
         return torch.cuda.memory_allocated(device)

@@ -1,4 +1,4 @@
-"""An op's own methods, compared with what it did: ``_infer_output_shapes``, ``_validate_dtypes``, ``eval_roofline``.
+"""Comparison of an op's own methods with its results: ``_infer_output_shapes``, ``_validate_dtypes``, ``eval_roofline``.
 
 A class that lacks one, or whose one cannot be called by the declared names, is no matter of this: lint sees that.
 """
@@ -109,7 +109,7 @@ def _method(op: object, name: str) -> tuple[Callable[..., object] | None, Signat
 def _called(
     method: Callable[..., object], signature: Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
-    """Call a method; one that takes anything may still want other names.
+    """Call a method. One with ``*args`` or ``**kwargs`` may still expect other names.
 
     Raises:
         UnboundError: it does.

@@ -10,14 +10,14 @@ from typing import Any, Literal
 import msgspec
 
 Values = Literal["normal", "special", "zeros", "wide", "large", "ties"]
-"""Contents of floating inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only; heavy tails, up to 55;
-rows of numbers from 8 to near overflow; multiples of one half, many of them equal, zeros of both signs among them. Integers alone
-may be wide, too: up to 2**25.
+"""Contents of floating-point inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only; heavy tails,
+up to 55; rows of numbers from 8 to near overflow; multiples of one half, many of them equal, with zeros of both signs. Integers
+may also be wide: up to 2**25.
 """
 
 Layout = Literal["contiguous", "strided", "sliced", "transposed", "expanded", "offset"]
-"""The layout of inputs in memory: as they come; every second element of something larger; the columns of a wider matrix; the last
-two axes exchanged; the first axis repeated, with stride 0; in order, but not at the start of the storage.
+"""The layout of inputs in memory: contiguous; every second element of a larger tensor; the columns of a wider matrix; the last
+two axes exchanged; the first axis repeated, with stride 0; contiguous, but not at the start of the storage.
 """
 
 Side = Literal["before", "after", "reference", "search", "search-before"]
@@ -41,8 +41,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Weakness = Literal["constant", "undefined", "not finite", "empty", "nothing"]
-"""Why the results of a call test little, from the mildest reason to the worst: all elements of each output are equal; an output is
-undefined; no element is finite; there are no elements; there is no output.
+"""The reasons why the results of a call test little, from the mildest to the worst: all elements of each output are equal; an
+output is undefined; no element is finite; there are no elements; there is no output.
 """
 
 
@@ -51,8 +51,8 @@ SHOWS_NOTHING: frozenset[Weakness] = frozenset({"not finite", "empty", "nothing"
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The declaration of one tensor that the call returns; None where it says nothing. An ``optional`` one may be undefined, which
-    Python sees as None: an operator of torch may leave out results that a mask turns off.
+    """The declaration of one tensor that the call returns; None means undeclared. An ``optional`` one may be undefined, which is
+    None in Python: a torch operator may leave out results that a mask turns off.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A concrete call of an op by the declaration: what it is made with, what it is given, what it must return.
+    """A concrete call of an op by its declaration: the arguments of its constructor and its call, and the expected outputs.
 
     ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``defaults`` are
     declared values of params that the op is left to set itself, which a reference is given; ``tuples`` names the params whose
@@ -178,8 +178,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Limits of what is planned: cells of one op, elements of one tensor, in a workload row as it stands and in what is derived
-    from it, and kinds of devices that a call may mix. With ``large`` each op has a cell with a tensor of more than 2³¹ elements.
+    """Limits of a plan: the cells of one op, the elements of one tensor in an unchanged workload row and in a derived one, and
+    the kinds of devices that a call may mix. With ``large`` each op has a cell with a tensor of more than 2³¹ elements.
     """
 
     cells: int = 40
@@ -204,7 +204,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The cells to run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
+    """The cells of one op to run. ``reference`` is a dotted function of torch, or empty if only a recipe can provide one.
 
     ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``removed`` are those that only
     the tree before has. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
@@ -227,7 +227,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The ids of all that a run of it reports."""
+        """The ids of everything that a run of the plan reports."""
         return (*(cell.id for cell in self.cells), *self.unplanned, *self.removed)
 
 
@@ -264,8 +264,8 @@ UNSTABLE = frozenset({"changes-with-history", "poison", "second-device"})
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One output of a run: its name in the result's file and its metadata. ``grad`` records whether it requires a gradient
-    when the inputs do, None if that was not asked.
+    """One output of a run: its name in the result file and its metadata. ``grad`` records whether it requires a gradient when
+    the inputs do, or None if that was not checked.
     """
 
     name: str
@@ -314,16 +314,16 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]
-"""Verdicts of cells; see :mod:`opschema_cli.verify.judge`."""
+"""Verdicts on cells; see :mod:`opschema_cli.verify.judge`."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The distance of one output of one side from the reference: over its elements the largest absolute error, the largest
-    error in ULPs of its dtype and in parts of what the tolerance allows there (``share``), the smallest kappa that the tolerance
-    rule would need, the share of elements beyond it, and a histogram of log10 of the absolute errors (counts of decades from 1e-12
-    to 1e3, the first those below, the last those above). ``rounded`` is the share of those that are right only because the
-    reference in 16 bits is no better, ``between`` of those off by more than one rounding explains. ``undecided`` of its
-    ``elements`` were not judged: the float32 reference is lost there.
+    """The distance of one output of one side from the reference, over its elements: the largest absolute error, the largest
+    error in ULPs of its dtype and as a fraction of the tolerance there (``share``), the smallest kappa that the tolerance rule
+    would need, the fraction of elements beyond it, and a histogram of log10 of the absolute errors (counts of decades from 1e-12
+    to 1e3; the first counts smaller errors, the last larger ones). ``rounded`` is the fraction of elements accepted only because
+    the 16-bit reference is no better, ``between`` the fraction whose error exceeds that of one rounding. ``undecided`` of its
+    ``elements`` were not judged because the float32 reference is lost there.
     """
 
     side: str

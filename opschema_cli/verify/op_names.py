@@ -1,4 +1,4 @@
-"""Names of ops to verify, looked up in the operator table, and why an operator of it cannot be verified."""
+"""Names of ops to verify: looks them up in the operator table, and explains why an operator cannot be verified."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OpNames(msgspec.Struct, frozen=True):
     planning: Sequence[str]
 
     def meant(self, names: Iterable[str], planned: Iterable[str]) -> list[str]:
-        """The names as plans have them: each that is not planned as written is that of the operator that it means.
+        """Resolve names to the names in the plans. A name that is not planned as written stands for the operator that it refers to.
 
         Raises:
             OpschemaError: a name means no operator, or several.

@@ -1,4 +1,4 @@
-"""Checks of the torch.library operators that the calls of one op run: which of them are due for which call."""
+"""Checks of the torch.library operators that the calls of one op run, and the choice of checks for each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""torch.library operators: what a call passes to them, their fake kernels against the real ones, ``torch.library.opcheck``."""
+"""Operators of torch.library: the arguments that a call passes to them, their fake kernels compared with the real ones, and
+``torch.library.opcheck``.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from opschema_cli.verify.loading import described, passes
 
 Key = tuple[str, str]
 Depth = Literal["fake", "opcheck", "all"]
-"""How much is checked of a call: its fake; torch's own tests too; also compilation and gradients."""
+"""The depth of a call's checks: only its fake kernel; also torch's own tests; also compilation and gradients."""
 
 _NO_FAKE = "no fake impl registered"
 # The last one takes NaN for other results than NaN.
@@ -52,7 +54,7 @@ class OperatorCall(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """The same for calls whose arguments have the same shapes, dtypes and strides."""
+        """A key that is equal for calls whose arguments have the same shapes, dtypes and strides."""
         tensors = [_lies(leaf) for leaf in tree_leaves((self.args, self.kwargs)) if isinstance(leaf, Tensor)]
         return str(self.operator), repr(tensors)
 

@@ -30,7 +30,9 @@ _MOST_ELEMENTS = 1 << 20
 _OFF, _OFF_SHORT = 0.02, 0.15
 """Differences, in parts of an element and of the root mean square, that are none: of 32 and more bits, of 16 and fewer."""
 _NOISE, _NOISE_SHORT = 1e-3, 0.1
-"""Gradients below so many parts of what the size of outputs and inputs suggests may be noise: what is left where all cancels."""
+"""Gradients below these fractions of the magnitude suggested by the sizes of outputs and inputs may be noise, left over from
+cancellation.
+"""
 _MANY = 0.1
 
 
@@ -99,7 +101,7 @@ def recorded(
 
 
 def _cotangent(output: Tensor, layout: str, seed: int) -> Tensor:
-    """Random numbers, others for each output: what depends on their sum alone would get no gradient of a difference."""
+    """Return random numbers, different for each output. With equal ones, gradients could cancel in the sum of the outputs."""
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(output.shape, generator=generator, dtype=torch.float32).to(output.device, output.dtype)
     if layout == "contiguous" or not output.dim():

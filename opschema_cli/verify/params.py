@@ -1,4 +1,4 @@
-"""Arguments as Python has them: names of dtypes become torch dtypes, lists tuples, tensors of a list a list."""
+"""Arguments as Python values: dtype names become torch dtypes, lists become tuples, and tensors of a list become one list."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """A member without what differs between copies of one tree."""
+    """Return a member without the metadata that differs between copies of one tree."""
     member.mtime = member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode = 0o755 if member.mode & 0o100 else 0o644
@@ -107,7 +107,7 @@ def moved(run: Run, places: Mapping[str, Path]) -> Run:
 
 
 def _moved(target: Target, places: Mapping[str, Path]) -> Target:
-    """The target in another place; what lies outside the trees must be there on every node."""
+    """Return the target in another place. Paths outside the trees must exist on every node."""
     imports = tuple(_moved_path(path, places) for path in target.imports)
     recipe = _moved_path(target.recipe, places)
     return msgspec.structs.replace(target, root=str(places[target.root]), recipe=recipe, imports=imports)

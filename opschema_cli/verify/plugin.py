@@ -38,8 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the processes that ran cells. Pytest unconfigures no plugin where another fails here, as xdist does when its
-    own end is gone.
+    """End the processes that ran cells. Pytest does not call ``pytest_unconfigure`` after another plugin fails here, as xdist
+    does when it loses its connection.
     """
     for harness in session.config.stash.get(_HARNESS, {}).values():
         harness.close()
@@ -72,7 +72,7 @@ class RunFile(pytest.File):
         return known[self.path]
 
     def _with_folder(self, run: Run) -> Run:
-        """The run with a temporary folder that lasts as long as this process's part of it."""
+        """Return the run with a temporary folder that exists as long as this process works on it."""
         folder = tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True)
         self.config.add_cleanup(folder.cleanup)
         return msgspec.structs.replace(run, folder=folder.name)
@@ -100,7 +100,7 @@ class OpCells(pytest.Collector):
 
 
 def _item_name(cell: str) -> str:
-    """A cell's name, which ends the path of its item: there is no ``::`` in it."""
+    """Return a cell's name for the end of its item's path, without ``::``."""
     return cell.replace("::", ":")
 
 
@@ -127,8 +127,8 @@ class CellItem(pytest.Item):
             pytest.skip(result.reason)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The failure to print: the message of an error that explains itself; of others also the place in the harness, but not the
-        pages that pytest shows of a test.
+        """Return the failure to print. For an error that explains itself this is its message; for others also the place in the
+        harness, but not pytest's long traceback.
         """
         if isinstance(excinfo.value, HarnessError):
             return str(excinfo.value)
@@ -156,6 +156,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def result_of(report: pytest.TestReport) -> CellResult | None:
-    """The result that a report carries, if it is one of a cell's run."""
+    """Return the result in a report, if it is the report of a cell's run."""
     data = getattr(report, ATTRIBUTE, None)
     return result_from_json(data) if data is not None else None

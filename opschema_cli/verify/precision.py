@@ -27,7 +27,7 @@ def full_precision() -> None:
 
 
 def precisions() -> dict[str, object]:
-    """The settings of this process, by what they are for."""
+    """Return the settings of this process by name."""
     if not _NEWER:
         return {
             "the precision of matrix products": torch.get_float32_matmul_precision(),

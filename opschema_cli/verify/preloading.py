@@ -31,7 +31,7 @@ _MOST = 0.75
 """The smallest part of an op's import time that its package must take."""
 
 _LOOKS, _BETWEEN = 5, 0.02
-"""How often traces are looked at, and the seconds in between."""
+"""The number of times that traces are polled, and the seconds in between."""
 
 _SHARED = re.compile(r"\S+ .w.s ")
 """Writable memory in ``/proc/self/maps`` that forks share."""

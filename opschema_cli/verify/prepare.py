@@ -29,17 +29,17 @@ Device = Literal["auto", "cpu", "cuda"]
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """One of the trees that are compared, and what identifies it."""
+    """One of the compared trees, with its identity."""
 
     session: Session
     version: Version
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, the sanitizer's tool
-    that workers run under. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
-    dtypes of ops (``Op[float16]``), that may be removed. ``imports`` are what is imported to register operators; if None, only
-    packs plan. ``label`` is that of the device where cells run on other machines.
+    """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, and the sanitizer
+    tool for workers. ``renamed`` maps current names of ops to earlier ones; ``expected`` names ops, and dtypes of ops
+    (``Op[float16]``), that may be removed. ``imports`` are imported to register operators; if None, only packs plan. ``label``
+    is that of the device if cells run on other machines.
     """
 
     ops: Sequence[str] = ()
@@ -128,7 +128,7 @@ def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Pla
 
 
 def plans_of(session: Session, asked: Asked) -> list[Plan]:
-    """The plans of the ops that were asked for, by names that the operator table knows.
+    """Return the plans of the requested ops, by their names in the operator table.
 
     Raises:
         OpschemaError: one of them is not known or has no plan, or there is no plan at all.
@@ -206,7 +206,7 @@ def _recipe(session: Session) -> str:
 
 
 def earlier_plans(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
-    """The plans of the tree before: of all ops, or of those that were asked for."""
+    """Return the plans of the tree before, for all ops or for the requested ones."""
     ops = [asked.renamed.get(plan.op, plan.op) for plan in plans] if every is None else ()
     found = make_plans(before, ops, asked.limits)
     if any(plan.target.operator for plan in plans):
@@ -215,7 +215,7 @@ def earlier_plans(plans: Sequence[Plan], before: Session, asked: Asked, every: C
 
 
 def with_kernels(asked: Asked, earlier: Sequence[Plan]) -> Asked:
-    """The same with the names that kernels for a backend had before, where their operators are renamed."""
+    """Add the earlier names of kernels for a backend if their operators are renamed."""
     known = {plan.op for plan in earlier}
     more = {on_backend(new): on_backend(old) for new, old in asked.renamed.items() if on_backend(old) in known}
     return msgspec.structs.replace(asked, renamed={**asked.renamed, **more}) if more else asked
@@ -280,7 +280,7 @@ def _before(plan: Plan, after: Plan) -> Target:
 
 
 def device_kinds(device: Device) -> int:
-    """The number of kinds of devices: two with a GPU, as far as that is known without PyTorch."""
+    """Return the number of device kinds: two with a GPU, as far as that can be detected without PyTorch."""
     return 2 if device == "cuda" or (device == "auto" and Path("/dev/nvidiactl").exists()) else 1
 
 

@@ -26,8 +26,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Run one cell, save its tensors in ``folder``, within ``seconds``. With ``repeats`` it is only called so often, and what is
-    saved is how its results spread.
+    """Run one cell and save its tensors in ``folder``, within ``seconds``. With ``repeats`` it is only called that many times,
+    and the spread of its results is saved.
     """
 
     cell: Cell
@@ -38,7 +38,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """In place of :class:`Load`: import the ops of one tree one after the other, to see which packages are missing."""
+    """Sent instead of :class:`Load`: import the ops of one tree one after the other, to find the missing packages."""
 
     targets: tuple[Target, ...]
 
@@ -53,10 +53,10 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail. ``schema`` is that of the op, if it
-    is an operator and its calls are searched for; ``calls`` are those of its recipe, by their labels, and ``reference`` describes
-    the one that torch has for it. With ``absent`` the tree does not have the op, with ``missing`` a package that it needs is not
-    installed. ``package`` is a package around the op's module whose import was slow and took most of the time.
+    """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail. ``schema`` is that of the op, if
+    it is an operator and its calls are searched for; ``calls`` are those of its recipe, by label, and ``reference`` describes
+    torch's own reference. With ``absent`` the tree does not have the op, with ``missing`` a required package is not installed.
+    ``package`` is a package around the op's module whose import was slow and took most of the time.
     """
 
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"
@@ -71,7 +71,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The answer to :class:`Run`. With ``last``, the process ends: it is no longer fit for another cell."""
+    """The answer to :class:`Run`. With ``last``, the process ends because it cannot run further cells."""
 
     ran: Ran
     last: bool = False

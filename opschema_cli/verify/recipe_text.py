@@ -1,4 +1,4 @@
-"""The text of recipes to fill in, from what is known of ops: calls that were found, reasons why none were, references."""
+"""Generates recipes to complete, from what is known about ops: the calls found, the reasons why none were found, and references."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REASON = 300
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is known of an op before it has a recipe.
+    """The known facts about an op that has no recipe yet.
 
     ``calls`` are those that it accepts, by their labels, and ``sample`` is one that it may accept; ``order`` are the names of all
     its arguments. ``arguments`` are expressions for a reference's variables. ``reference`` describes what it is compared with
@@ -52,12 +52,12 @@ def first_call(schema: OperatorSchema) -> Call:
 
 
 def arguments_of_schema(schema: OperatorSchema) -> dict[str, str]:
-    """How a reference gets each argument of an operator, by the name of its variable."""
+    """Return the expression with which a reference reads each argument of an operator, by the name of its variable."""
     return {_variable(item.name): _expression(item) for item in schema.arguments if not unmakable(item)}
 
 
 def arguments_of_call(call: Call) -> dict[str, str]:
-    """How a reference gets each argument of a declared call, by the name of its variable."""
+    """Return the expression with which a reference reads each argument of a declared call, by the name of its variable."""
     inputs = {item.name: f'tensors["{item.name}"]' for item in call.inputs}
     params = {name: f'params["{name}"]' for name in call.params}
     params |= {name: f'params.get("{name}", {literal(value)})' for name, value in call.defaults.items()}
@@ -83,7 +83,7 @@ def _variable(name: str) -> str:
 
 
 def recipes_text(drafts: Sequence[Draft]) -> str:
-    """A Python file with a recipe for each op. It can be used unchanged; what is to be filled in is in comments."""
+    """Return a Python file with a recipe for each op. It is valid without changes; comments mark the parts to complete."""
     extra = ", tensor" if any(draft.is_searched for draft in drafts) else ""
     taken: set[str] = set()
     return "\n\n".join([_HEAD.format(extra=extra), *("\n".join(_class(draft, taken)) + "\n" for draft in drafts)])

@@ -1,6 +1,6 @@
-'''Recipes: a Python file of the repository that says what the declaration of an op cannot.
+'''Recipes: a Python file in the repository that adds to the declaration of an op what the declaration cannot express.
 
-``[tool.opschema.verify] recipe = "tests/opschema_recipes.py"`` names it; a class for each op that needs one::
+Its path is set with ``[tool.opschema.verify] recipe = "tests/opschema_recipes.py"``. Each op that needs a recipe has a class::
 
     import torch
     from opschema_cli.verify.recipes import Recipe, Tolerance, recipe
@@ -62,7 +62,7 @@ class Recipe:
 
     tolerance: Tolerance | None = None
     deterministic: bool = True
-    """False for an op that may give other bits in each call (atomics): its spread is measured instead."""
+    """False for an op whose results may differ in their bits between calls (atomics); its spread is measured instead."""
 
     exact_gradient: bool = True
     """False for an op whose autograd formula is not its derivative, on purpose: a straight-through estimator, say."""
@@ -75,23 +75,25 @@ class Recipe:
         return ""
 
     def inputs(self, cell: Cell, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The inputs, from those drawn. It sees them on the CPU, in every process, and must return the same each time."""
+        """Return the inputs, given the drawn ones. Called with CPU tensors in every process; it must return the same result each
+        time.
+        """
         return tensors
 
     def arguments(self, cell: Cell, arguments: dict[str, object]) -> dict[str, object]:
-        """The constructor's arguments by name, from the params and, for a constructor that asks, ``dtype`` and ``device``.
+        """Return the constructor's arguments by name: the params and, if the constructor has them, ``dtype`` and ``device``.
 
         Cells with equal arguments share one op.
         """
         return arguments
 
     def call(self, op: Callable[..., object], tensors: dict[str, Tensor], params: dict[str, object]) -> object:
-        """Call the op, and return its output, or a tuple of them, or a dict by name. Do not copy the tensors."""
+        """Call the op, and return its output, or a tuple of outputs, or a dict by name. Do not copy the tensors."""
         raise NotImplementedError
 
     def reference(self, tensors: dict[str, Tensor], params: dict[str, object]) -> object:
-        """The same by other means, on inputs of float64 (and once more of float32), in their precision, which is torch's default
-        dtype meanwhile: an op without inputs makes its output of ``torch.get_default_dtype()``.
+        """Compute the same in another way, on float64 inputs (and once more on float32 ones) and in their precision, which is
+        torch's default dtype during the call. An op without inputs creates its output with ``torch.get_default_dtype()``.
 
         An input that the op changes is to be changed here too.
         """
@@ -102,7 +104,7 @@ def tensor(
     *shape: int, dtype: str = "float32", low: float | None = None, high: float | None = None, ascending: bool = False
 ) -> Input:
     """A tensor in ``calls``. Its elements are drawn, from ``low`` to ``high`` if given (``high`` is excluded for integers).
-    Integers that are ``ascending`` begin with the lowest value and end with the highest one, as offsets of parts do.
+    Integers that are ``ascending`` begin with the lowest value and end with the highest one, like offsets of parts.
     """
     return Input(name="", shape=shape, dtype=dtype.removeprefix("torch."), low=low, high=high, ascending=ascending)
 
@@ -132,7 +134,7 @@ def recipe(*ops: str) -> Callable[[_Class], _Class]:
 
 
 def find_recipe(path: Path, op: str) -> Recipe:
-    """Execute a file of recipes and give the one for ``op``, or one that leaves all to the declaration.
+    """Execute a recipe file and return the recipe for ``op``, or the default one, which follows the declaration.
 
     Raises:
         OpschemaError: there is no such file, or its recipe is malformed.
@@ -170,7 +172,7 @@ def _execute(path: Path) -> None:
 
 
 def ops_with_recipes(path: Path) -> dict[str, int]:
-    """The ops that ``@recipe(...)`` names in a file, as far as they can be read without running it, each with its line.
+    """Return the ops that ``@recipe(...)`` names in a file, as far as they can be read without executing it, each with its line.
 
     Raises:
         OpschemaError: the file is not there, or is not a Python.

@@ -75,11 +75,11 @@ class Reference:
         return marked(cell, drawn, exact, compute)
 
     def blames_op(self, error: BaseException) -> bool:
-        """Whatever a reference raises is not a failure of the harness: it says that there is none."""
+        """Return True: an exception of a reference is not a failure of the harness. It means that there is no reference."""
         return True
 
     def _other_kernel(self, device: str) -> Op | None:
-        """Another kernel of the operator or a decomposition of it; None if the op is no operator.
+        """Return another kernel of the operator or a decomposition of it, or None if the op is not an operator.
 
         Raises:
             RefusedError: there is none.
@@ -90,7 +90,9 @@ class Reference:
         return other_kernel(import_operator(self._load.target), device)
 
     def _usual(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype | None) -> dict[str, Tensor]:
-        """The same in float32, or without ``wide`` in the inputs' own dtypes; nothing if the reference cannot do that."""
+        """Compute the same in float32, or without ``wide`` in the inputs' own dtypes. Return nothing if the reference cannot do
+        that.
+        """
         try:
             return self._compute(cell, drawn, wide)
         except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
@@ -170,7 +172,7 @@ def drawn_inputs(cell: Cell, recipe: Recipe) -> dict[str, Tensor]:
 
 
 def promoted(tensor: Tensor, wide: torch.dtype) -> Tensor:
-    """A copy in ``wide`` of a floating tensor, but float64 stays; other tensors as they are."""
+    """Return a copy in ``wide`` of a floating-point tensor, except that float64 stays. Return other tensors unchanged."""
     narrow = tensor.is_floating_point() and tensor.dtype is not torch.float64
     return tensor.to(wide if narrow else tensor.dtype, copy=True)
 

@@ -52,7 +52,7 @@ def _other_dtype(dtype: str) -> str:
 
 
 def judge_refusal(before: Ran | None, after: Ran, differences: Sequence[Finding]) -> tuple[Verdict, str]:
-    """The verdict on a wrong call, and the reason. ``before`` is None if it was not asked for."""
+    """Return the verdict on an invalid call, and the reason. ``before`` is None if that side was not called."""
     for side, ran in (("after", after), ("before", before)):
         if ran is not None and ran.status == "refused":
             return (

@@ -1,4 +1,4 @@
-"""Operators of torch.library in a worker: registered by what a target imports, and called through ``torch.ops``."""
+"""Operators of torch.library in a worker: the imports of a target register them, and ``torch.ops`` calls them."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def _parameter(name: str, kind: Any, default: object) -> Parameter:
 
 
 def _import_extra(item: str, target: Target) -> None:
-    """Import what the user named: a file or folder of extensions, relative to the tree, or a module; of a package both, as its
-    code may do more than load them.
+    """Import an item that the user named: a file or folder of extensions, relative to the tree, or a module. For a package both are
+    done, because its code may do more than load the extensions.
 
     Raises:
         RefusedError: it is not there, or no extension is in the folder.

@@ -74,6 +74,6 @@ def plain(cell: Cell) -> Cell:
 
 
 def _form(cell: Cell) -> tuple[object, ...]:
-    """Shapes and dtypes of what a cell passes, or returns if it passes nothing."""
+    """Return the shapes and dtypes of a cell's inputs, or of its outputs if it has no inputs."""
     tensors = cell.call.inputs or cell.call.outputs
     return (cell.dtype, *sorted((str(tensor.dtype), str(tensor.shape)) for tensor in tensors))

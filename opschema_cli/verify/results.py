@@ -1,4 +1,4 @@
-"""The results' file: JSON lines, one for what was to be run and one for each cell, so that shards can be merged.
+"""The result file: JSON lines, one for the planned run and one for each cell, so that shards can be merged.
 
 A file is written by one process, line by line; a run that is killed leaves what it had. Numbers that JSON lacks are strings
 there: ``"inf"``, ``"-inf"``, ``"nan"``.
@@ -36,8 +36,8 @@ FAILED: frozenset[Verdict] = frozenset({"regression", "crashed"})
 
 
 def finding_lines(result: CellResult) -> list[str]:
-    """The findings of a cell, one line each: sides, check, message. A finding of both sides is one line; a finding of the side
-    after that the reason already states is left out.
+    """Return the findings of a cell, one line each: sides, check, message. A finding of both sides is one line. A finding of the
+    side after is left out if the reason already contains it.
     """
     sides: dict[str, list[str]] = {}
     for finding in result.findings:
@@ -65,8 +65,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
-    """The header of a results file: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed``
-    has the names that ops had before, by those that they have now; ``notes`` are what people should know before they trust it.
+    """The header of a result file: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed`` maps
+    current names of ops to earlier ones; ``notes`` are caveats about the results.
     """
 
     format: int = FORMAT
@@ -115,12 +115,12 @@ class Results(msgspec.Struct):
 
     @property
     def unimported(self) -> list[str]:
-        """The ops of which a side could not be imported."""
+        """Return the ops that could not be imported on one of the sides."""
         return list(dict.fromkeys(cell.op for cell in self.cells.values() if cell.unimported))
 
     @property
     def unchecked_ops(self) -> list[str]:
-        """Ops of which no cell was checked."""
+        """Return the ops without any checked cell."""
         ops = dict.fromkeys(cell.op for cell in self.cells.values())
         checked = {cell.op for cell in self.cells.values() if cell.verdict != "not-checked"}
         return [op for op in ops if op not in checked]
@@ -143,7 +143,7 @@ class Results(msgspec.Struct):
 
 
 def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renamed: Mapping[str, str]) -> str:
-    """The identity of a run: its cells with their calls, and what is compared."""
+    """Return the identity of a run: its cells with their calls, and the compared trees."""
     digest = hashlib.blake2b(__version__.encode(), digest_size=12)
     digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
@@ -152,7 +152,7 @@ def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renam
 
 
 def to_json(data: object) -> bytes:
-    """Structs, and what holds them, as JSON, with strings for the numbers that it lacks."""
+    """Return structs and their containers as JSON, with strings for numbers that JSON does not support."""
     return msgspec.json.encode(_plain(msgspec.to_builtins(data)))
 
 
@@ -263,7 +263,7 @@ def _called(version: Version | None) -> str:
 
 
 def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
-    """The results of all shards as one, and what keeps them from being the entire run: missing shards and cells.
+    """Merge the results of all shards. Also return what is missing for the entire run: shards and cells.
 
     Raises:
         OpschemaError: they are not of one run, or a shard is there twice.

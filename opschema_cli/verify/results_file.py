@@ -17,7 +17,7 @@ INPUT = "in:"
 """The beginning of the names of inputs in the file of a side whose outputs may be indices into them."""
 
 OWN = "own:"
-"""The beginning of the names of what another kernel of an operator computes in the dtypes of a call."""
+"""Prefix of the names of results that another kernel of an operator computes in the dtypes of a call."""
 
 
 def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
@@ -38,7 +38,8 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
 
 
 def named(result: object, call: Call) -> dict[str, Tensor]:
-    """The tensors that a call returned, by the declared names of outputs, or ``output0``... if it returned another number of them.
+    """Return the tensors that a call returned, by the declared names of outputs, or as ``output0``... if their number differs from
+    the declared one.
 
     Raises:
         RefusedError: it is nothing that can be compared.
@@ -47,7 +48,7 @@ def named(result: object, call: Call) -> dict[str, Tensor]:
 
 
 def attached(result: object, call: Call) -> dict[str, Tensor]:
-    """The same, with the graphs that the tensors hang on.
+    """Return the same tensors without detaching them from their autograd graphs.
 
     Raises:
         RefusedError: it is nothing that can be compared.

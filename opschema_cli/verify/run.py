@@ -1,4 +1,4 @@
-"""One run: the cells of all plans, each on both sides and the reference, judged.
+"""One run: executes the cells of all plans on both sides and the reference, and judges them.
 
 A run travels to the processes that share its work as a file, ``*.opschema-run``, which pytest collects. It is msgpack, not
 JSON: a param may be infinite.

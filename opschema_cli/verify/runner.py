@@ -110,7 +110,9 @@ class Runner:
         return self._call(op, cell, made_with, tensors)
 
     def _plainly_called(self, device: str) -> Callable[[Cell, dict[str, Tensor]], dict[str, Tensor]]:
-        """Call the op on tensors that are there, without checks; also gives the inputs that the call may change."""
+        """Return a function that calls the op on existing tensors, without checks. It also returns the inputs that the call may
+        change.
+        """
 
         def outputs(cell: Cell, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             found = named(self.outputs(cell, device, tensors), cell.call)
@@ -228,7 +230,7 @@ class Runner:
         )
 
     def _made(self, cell: Cell, device: str) -> tuple[Op, dict[str, object]]:
-        """The op for a cell, and what it was made with."""
+        """Return the op for a cell, and the arguments of its constructor."""
         if not isinstance(self._kind, type):
             return self._kind, {}
         forward = call_signature(self._kind)
@@ -326,7 +328,7 @@ class Runner:
     def _on_second_device(
         self, cell: Cell, device: str, drawn: Mapping[str, Tensor], first: Mapping[str, Tensor]
     ) -> list[Finding]:
-        """The same on another GPU than the current one, by an op of its own; only the current one may be the same."""
+        """Run the same on a GPU other than the current one, with a separate op. Only the current GPU may be the same."""
         other = second_device(device)
         if not other or cell.again or cell.values != "normal":
             return []
@@ -362,7 +364,7 @@ def _indexed(outputs: Mapping[str, Tensor], drawn: Mapping[str, Tensor]) -> dict
 
 @contextmanager
 def _timed(seconds: dict[str, float], name: str, *, without: str = "") -> Iterator[None]:
-    """Add what a block takes to ``seconds``, less what was added to ``without`` meanwhile."""
+    """Add the duration of a block to ``seconds``, minus the time added to ``without`` meanwhile."""
     started, inner = time.monotonic(), seconds.get(without, 0.0)
     try:
         yield

@@ -42,7 +42,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def remove_left_over(place: Path) -> None:
-    """Remove the folders of this user whose process is gone."""
+    """Remove this user's folders whose process has ended."""
     if sys.platform == "win32":
         return
     for folder in place.glob(f"{PREFIX}*"):

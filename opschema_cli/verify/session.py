@@ -1,4 +1,4 @@
-"""Runs a run under pytest, in this process or in several, and gathers what comes of it."""
+"""Executes a run under pytest, in one or several processes, and collects the results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Gatherer:
 def run_cells(
     run: Run, *, jobs: Sequence[str] = (), junit: Path | None = None, options: ResultOptions | None = None
 ) -> Results:
-    """Run all cells; those that got no result are missing in what is returned.
+    """Run all cells. Cells without a result are missing in the returned results.
 
     ``jobs`` are options of pytest-xdist (``-n``, ``--tx``); without, everything is run from this process.
 

@@ -42,7 +42,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
         try:
             commit = archive(root, find_commit(root, what) if in_git(root) else what, packed)
         except OpschemaError as error:
-            raise OpschemaError(f"{what!r} is not a folder, and no revision that git can export: {error}") from None
+            raise OpschemaError(f"{what!r} is neither a folder nor a revision that git can export: {error}") from None
         tree = folder / root.resolve().name
         tree.mkdir()
         unpack(packed, tree)
@@ -76,7 +76,7 @@ def _content(root: Path) -> str:
 
 
 def _digest(workspace: Workspace, path: str) -> str:
-    """A file's digest; empty for one that cannot be read, or leads out of the folder."""
+    """Return a file's digest, or an empty text if the file cannot be read or is outside the folder."""
     digest = hashlib.blake2b(digest_size=20)
     try:
         with workspace.locate(path).open("rb") as stream:
@@ -103,7 +103,7 @@ def draft_of(workspace: Workspace) -> Iterator[Path]:
 
 
 def unpack(packed: Path, tree: Path) -> None:
-    """Unpack a tree, all but what would lead out of ``tree``: links that do, devices.
+    """Unpack a tree, except for members that would end up outside ``tree``: links that lead outside, and devices.
 
     Raises:
         OpschemaError: this Python cannot check it.
@@ -138,7 +138,7 @@ def _export_submodules(root: Path, commit: str, tree: Path, packed: Path) -> Non
 
 
 def _inside(tree: Path, path: str) -> Path:
-    """The place of a path in a tree; never through a link out of it.
+    """Return the location of a path in a tree, but never through a link out of it.
 
     Raises:
         OpschemaError: it leads out.

@@ -1,4 +1,4 @@
-"""Results of repeated calls of an op that is not deterministic: how far they spread, and what lies within.
+"""Results of repeated calls of an op that is not deterministic: their spread, and whether a result is within it.
 
 A second side is excused only as far as the side before differs from itself: twice the largest spread of the output beyond its
 smallest and largest results, and one ulp more where the results vary at all.
@@ -48,7 +48,7 @@ class Spread(msgspec.Struct):
                 self.high[name] = torch.maximum(self.high[name], y)
 
     def tensors(self) -> dict[str, Tensor]:
-        """What of it travels in the file of results."""
+        """Return the tensors to save in the result file."""
         names = sorted(self.varied)
         return {**{LOW + name: self.low[name] for name in names}, **{HIGH + name: self.high[name] for name in names}}
 

@@ -15,7 +15,7 @@ from opschema_cli.verify.precision import precisions
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DENORMAL = 1e-40
-"""A denormal of float32; torch can set whether they are flushed, but not say it."""
+"""A float32 denormal. Torch can set whether denormals are flushed, but has no function to read the setting."""
 
 _STATE: dict[str, Callable[[], object]] = {
     "the default dtype": torch.get_default_dtype,

@@ -24,14 +24,14 @@ _LOADS = re.compile(rb"\bcpp_extension\.load\s*\(|\bcpp_extension\s+import\b[^\n
 _OF_MEMORY = re.compile(
     r"aten::(?:new_)?_?empty\w*|aten::(?:resize|set)_\w*|aten::(?:_copy_from|_reshape_alias|as_strided)\w*"
 )
-"""Operators whose results are memory that nothing has written, those for tensors of two devices, and one that reads memory beside
-the elements of its argument.
+"""Operators that return uninitialized memory, those for tensors on two devices, and one that reads memory outside the elements
+of its argument.
 """
 
 
 def table_plans(session: Session, operators: Iterable[Operator], imports: Sequence[str]) -> list[Plan]:
-    """The plans of operators of torch.library, each once. An operator with a kernel of a backend beside one that runs here has a
-    second plan. ``imports`` are what the user has imported besides: modules, or files and folders of built
+    """Return the plans of operators of torch.library, each once. An operator that has a backend's kernel in addition to one that
+    runs here has a second plan. ``imports`` are the user's additional imports: modules, or files and folders of built
     extensions.
     """
     modules = Modules(session.project().workspace.files)
@@ -65,7 +65,7 @@ def _plan(
         return _unplanned(operator, root, place)
     module, folder = place if place is not None else ("", ".")
     if not module and not imports:
-        return _unplanned(operator, root, f"{_defined(operator)}; name what registers it with --import")
+        return _unplanned(operator, root, f"{_defined(operator)}; name the module that registers it with --import")
     backend = backend or (not _runs_here(operator) and _has_backend(operator))
     if operator.name.split("::")[0] in _OF_TORCH and not backend and not _runs_here(operator):
         return _unplanned(operator, root, f"its kernels are for neither the CPU, CUDA nor {BACKEND}")
@@ -139,7 +139,7 @@ def _loaders(session: Session) -> dict[str, str]:
 
 
 def _loading(operator: Operator, loaders: Mapping[str, str]) -> list[str]:
-    """The Python files that compile the C++ file of an operator, if there is one such file."""
+    """Return the Python file that compiles the C++ file of an operator, if there is exactly one."""
     names = {path.rpartition("/")[2] for path in _paths(operator) if not path.endswith(".py")}
     words = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w.-])") if names else None
     found = [path for path, text in loaders.items() if words is not None and words.search(text)]
@@ -174,8 +174,8 @@ def _beside(path: str, module: str, modules: Modules) -> tuple[str, str] | None:
 
 
 def _places_of(operator: Operator, path: str) -> set[str]:
-    """Where the kernels run that a file registers (:func:`~opschema_cli.verify.dispatch_keys.where`); what is not known runs here.
-    A file that registers nothing is imported by one that does.
+    """Return where the kernels run that a file registers (:func:`~opschema_cli.verify.dispatch_keys.where`). Unknown ones run
+    here. A file that registers nothing is imported by one that does.
     """
     registered = [(item.place, item.keys) for item in operator.registrations]
     registered += [(item.registered, item.keys) for item in operator.implementations]

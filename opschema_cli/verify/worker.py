@@ -54,11 +54,11 @@ class Side(Protocol):
     """Runs cells in this process: an op or the reference."""
 
     def run(self, request: Run) -> Ran:
-        """Run it. Raises what the op raises, and :class:`RefusedError`."""
+        """Run a cell. Raises the op's exceptions and :class:`RefusedError`."""
         ...
 
     def blames_op(self, error: BaseException) -> bool:
-        """Whether what was raised is the op's or a recipe's, and not the harness's own."""
+        """Whether the op or a recipe, and not the harness, is responsible for an exception."""
         ...
 
 
@@ -184,7 +184,7 @@ def _recipe(load: Load) -> Recipe:
 
 
 def _run(side: Side, request: Run, load: Load) -> Done:
-    """Run a cell; nothing that the op raises ends this process, but what leaves it unfit is the last that it runs."""
+    """Run a cell. No exception of the op ends this process, but a cell that leaves the process unfit is its last one."""
     from opschema_cli.verify.devices import context_lost, out_of_memory, release_memory
 
     cell = request.cell.id

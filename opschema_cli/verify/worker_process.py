@@ -1,4 +1,4 @@
-"""One worker process as the harness sees it: its requests, its answers, and how it ended."""
+"""One worker process from the harness's point of view: its requests, its answers, and its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TAIL_LINES = 40
 
 
 class Worker:
-    """One process, and what it says."""
+    """One worker process and its output."""
 
     def __init__(self, load: Load | Survey, process: Process, side: Side, log: ReportLog) -> None:
         self._started = time.monotonic()
@@ -62,7 +62,7 @@ class Worker:
         return self._loaded
 
     def survey(self, seconds: float) -> Surveyed | None:
-        """The answer to a survey; None if the process dies of it or takes longer."""
+        """Return the answer to a survey, or None if the process dies or takes longer."""
         reply = self._answer(time.monotonic(), seconds)
         return reply if isinstance(reply, Surveyed) else None
 
@@ -97,7 +97,7 @@ class Worker:
             _stream(self._process.stdin).close()
 
     def end(self, *, grace: float) -> None:
-        """End the process and all that it started; ``grace`` is how long it may take to go by itself."""
+        """End the process and its descendants; ``grace`` is the time that it has to exit by itself."""
         self.dismiss()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
@@ -109,7 +109,7 @@ class Worker:
             _stream(stream).close()
 
     def _with_report(self, done: Done) -> Done:
-        """An answer with the sanitizer's report: a finding of a call that went on, the reason of one that did not."""
+        """Add the sanitizer's report to an answer: as a finding if the call continued, and otherwise as the reason."""
         said, ran = self._log.new_report(), done.ran
         if not said:
             return done
@@ -122,8 +122,9 @@ class Worker:
             write(_stream(self._process.stdin), request)
 
     def _answer(self, started: float, seconds: float, computing: float = 0.0) -> Reply | _Ended | None:
-        """The next reply; None if there is none within ``seconds``. Time in which processes compute that the worker has started
-        does not count: the first call of an op may compile it. Nor do up to ``computing`` seconds in which the worker computes.
+        """Return the next reply, or None if there is none within ``seconds``. Time in which child processes of the worker
+        compute is not counted, because the first call of an op may compile it. Up to ``computing`` seconds in which the worker
+        itself computes are not counted either.
         """
         deadline = started + seconds
         latest, latest_own = deadline + COMPILE_SECONDS, deadline + computing
@@ -142,7 +143,7 @@ class Worker:
                 return None
 
     def _receive(self, deadline: float) -> Reply | _Ended | None:
-        """The next reply; None if there is none by the deadline."""
+        """Return the next reply, or None if there is none by the deadline."""
         while True:
             try:
                 reply = self._replies.get(timeout=min(_POLL, max(deadline - time.monotonic(), 0.0)))
@@ -156,7 +157,7 @@ class Worker:
             return _Ended() if reply is None else reply
 
     def _obituary(self, *, stalled: bool, seconds: float, at: str) -> tuple[_Fatal, str]:
-        """The reason why there is no answer; the process has ended when this returns."""
+        """Return the reason why there is no answer. The process has ended when this returns."""
         if stalled:
             _abort(self._process)
         else:

@@ -222,7 +222,7 @@ class Workers:
     def _fork_of_package(
         self, side: Side, plan: Plan, environ: dict[str, str], modules: Sequence[str]
     ) -> Process | None:
-        """A fork of a process that has imported the package of an op; None where there is none."""
+        """Fork a process that has imported the package of an op; return None if there is none."""
         slow = (key for key, count in self._imports.items() if count >= _SLOW_IMPORTS and key[0] == side)
         key = next((key for key in slow if package_of(plan.target, key[1].name) == key[1]), None)
         if key is None:

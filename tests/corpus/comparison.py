@@ -1,4 +1,4 @@
-"""What a person changed in a commit, against what a migration changes in its parent: data of manifests, code signatures."""
+"""A person's changes in a commit, compared with those of a migration in its parent: data of manifests, code signatures."""
 
 from __future__ import annotations
 

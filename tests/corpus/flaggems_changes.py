@@ -364,7 +364,7 @@ def _out_of(tree: Tree, row: Row) -> str | None:
 
 
 def _last(row: Row) -> ast.expr | None:
-    """What a function that has one ``return``, as its last statement, returns."""
+    """The value of a function whose only ``return`` is its last statement."""
     found = [item for item in ast.walk(row.function) if isinstance(item, ast.Return)]
     last = row.function.body[-1]
     return last.value if isinstance(last, ast.Return) and len(found) == 1 else None

@@ -329,7 +329,7 @@ def break_in_a_gpu_loop(texts: Texts) -> Iterator[Change]:
 
 
 def none_before_a_loop(texts: Texts) -> Iterator[Change]:
-    """A variable that a loop of the GPU updates begins as None."""
+    """A variable that a GPU loop updates begins as None."""
     for file in files(texts):
         for kernel in file.decorated("kernel"):
             for before, loop in zip(kernel.body, kernel.body[1:], strict=False):

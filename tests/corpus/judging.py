@@ -1,4 +1,4 @@
-"""What a pack reports of a tree, in the form in which it was judged."""
+"""The findings of a pack in a tree, in the form in which they were judged."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Tree:
         return Counter((item.code, item.place.path, re.sub(r":\d+", "", item.message)) for item in found)
 
     def new(self, changes: Sequence[Change]) -> list[Finding]:
-        """What is reported after some changes and was not before."""
+        """The findings that are new after some changes."""
         after = self._findings(Workspace(self._workspace.root, {item.path: item.text for item in changes}))
         return sorted((after - self._before).elements())
 

@@ -167,7 +167,7 @@ def test_signatures_are_those_of_the_human(corpus: Path) -> None:
 
 
 Signatures = dict[tuple[str, int], str]
-"""What kernels declare (``IN OUT``, ``-`` for nothing), by file and ``func_id``."""
+"""The declarations of kernels (``IN OUT``, ``-`` for nothing), by file and ``func_id``."""
 
 
 def signatures(project: Project) -> Signatures:
@@ -240,7 +240,7 @@ def test_every_signature_that_changes_is_one_that_a_rule_reports(corpus: Path) -
 
 
 def lint(project: Project) -> list[Diagnostic]:
-    """What is found of kernels' signatures."""
+    """The findings about kernels' signatures."""
     registry = Registry((PACK,))
     config, _ = load_config(project.workspace.root)
     settings = resolve_settings(config, registry, select=["PTO101", "PTO102", "PTO103", "PTO104"])

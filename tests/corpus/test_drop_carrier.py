@@ -28,7 +28,7 @@ TOUCHED = {
     "tileops/ops/elementwise/alibi.py",
     "tileops/ops/elementwise/sinusoidal.py",
 }
-"""What the human's commit touches."""
+"""The files that the human's commit changes."""
 
 RENAMED = {
     r"device_carrier": "phantom_ref",

@@ -88,7 +88,7 @@ def test_drop_mark_static_does_what_a_person_did(migrate: Migrate, tree: Callabl
     assert changes[method].after == (person / method).read_text()
     assert without_docstring(changes[test].after or "") == without_docstring((person / test).read_text())
     assert notes(result) == [
-        f"{test}:{line}: what spoke of `mark_static` was cut out here: read it again" for line in (6, 78)
+        f"{test}:{line}: mentions of `mark_static` were removed here: check the text" for line in (6, 78)
     ]
     files = {path.relative_to(tree("1dfedbf4")).as_posix(): path for path in tree("1dfedbf4").rglob("*.py")}
     after = {path: changes[path].after if path in changes else file.read_text() for path, file in files.items()}

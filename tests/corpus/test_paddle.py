@@ -71,7 +71,7 @@ def changed(text: str, chance: random.Random) -> str:
 
 
 def read(field: str, text: str) -> tuple[object, bool]:
-    """What the pack reads, and whether it reports an error."""
+    """The entries that the pack reads, and whether it reports an error."""
     if field == "args":
         args, errors = grammar.parse_args(text)
         return [(item.type, item.name, item.default) for item in args], bool(errors)
@@ -93,7 +93,7 @@ def read(field: str, text: str) -> tuple[object, bool]:
 
 
 def read_by_paddle(parser: Any, field: str, text: str) -> object:
-    """What Paddle's parser reads; it raises what it raises."""
+    """The entries that Paddle's parser reads. Its exceptions are passed on."""
     if field == "args":
         parts = parser.parse_input_and_attr("op", text)
         return [(item["typename"], item["name"], item.get("default_value")) for part in parts for item in part]

@@ -118,7 +118,7 @@ def test_derive_signatures_writes_what_a_person_wrote(tree: Open) -> None:
 
 
 def without_signatures(text: str) -> str:
-    """What a file says beside the signatures of kernels and the import of the directions."""
+    """The text of a file without the signatures of kernels and the import of the directions."""
     module = ast.parse(text)
     module.body = [
         item for item in module.body if not (isinstance(item, ast.ImportFrom) and "ArgDirection" in ast.dump(item))

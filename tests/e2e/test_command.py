@@ -263,7 +263,7 @@ def test_show_settings_tells_what_a_pack_goes_by(opschema: Opschema, tilekit: Pa
     assert max(map(len, shown.splitlines())) <= int(columns)
     (tilekit / "opschema.toml").write_text('[tileops]\nspec = ["no-ellipsis"]\n')
     asked = opschema("lint", "--show-settings", cwd=tilekit).out
-    assert re.search(r"^  no-ellipsis +on +asked for by `spec`$", asked, re.MULTILINE)
+    assert re.search(r"^  no-ellipsis +on +requested by `spec`$", asked, re.MULTILINE)
 
 
 def test_show_settings_puts_a_note_below_a_long_path(opschema: Opschema, tilekit: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_baseline_holds_what_is_there_and_lets_what_is_new_through(opschema: O
     config.write_text(config.read_text() + 'baseline = ".opschema-baseline.json"\n')
     assert opschema("lint").code == 2
     done = opschema("baseline")
-    written = f"Wrote 2 findings to {root}/.opschema-baseline.json; `opschema lint` counts only what is not in it.\n"
+    written = f"Wrote 2 findings to {root}/.opschema-baseline.json; `opschema lint` counts only findings that are not in it.\n"
     assert (done.code, done.err) == (0, written)
     assert opschema("lint").code == 0
     (root / "sub/b.toy.yaml").write_text("mul: {}\n")
@@ -409,7 +409,7 @@ def test_a_baseline_holds_what_is_there_and_lets_what_is_new_through(opschema: O
 
 def test_a_baseline_at_its_usual_place_needs_no_configuration(opschema: Opschema, root: Path) -> None:
     assert opschema("lint").code == 1
-    assert opschema("baseline").err.endswith("; `opschema lint` counts only what is not in it.\n")
+    assert opschema("baseline").err.endswith("; `opschema lint` counts only findings that are not in it.\n")
     done = opschema("lint")
     assert (done.code, "2 baselined" in done.out) == (0, True)
     assert f"baseline    {root}/.opschema-baseline.json\n" in opschema("lint", "--show-settings").out

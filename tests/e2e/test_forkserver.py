@@ -1,4 +1,4 @@
-"""What is forked to run the command does what a process from the start does."""
+"""A forked process that runs the command behaves like a new one."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_that_there_are_no_migrations_is_told(opschema: Opschema, tmp_path: Path
     done = opschema("migrate", cwd=tmp_path / "kit")
     assert done.code == 0
     assert done.out.startswith(
-        "There are no migrations for what is found here, which torchlib checks.\nNot applicable: "
+        "There are no migrations for the code found here, which torchlib checks.\nNot applicable: "
     )
 
 
@@ -476,7 +476,7 @@ def test_after_a_kill_readers_refuse_and_recover_completes(opschema: Opschema, r
         assert "an apply is unfinished here" in done.err
     assert texts(repository) == half
     done = opschema("migrate", "--recover")
-    assert (done.code, done.out) == (0, "completed what an earlier run had begun (2 files)\n")
+    assert (done.code, done.out) == (0, "completed the changes that an earlier run had begun (2 files)\n")
     assert sorted(texts(repository)) == ["a.toy.yaml", "opschema.toml", "sub/b.toy.yaml", "toypack.py"]
     assert (repository / "sub/b.toy.yaml").read_text() == "mul: {doc: loud}\n"
     assert opschema("migrate", "--recover").out == "nothing was left unfinished here\n"
@@ -494,7 +494,9 @@ def test_after_a_kill_the_next_run_that_writes_goes_on(
     if when == "sooner":
         assert opschema("lint").code != 2, "nothing was changed yet"
     done = opschema(*args)
-    assert ("completed" if when == "later" else "discarded") + " what an earlier run had begun (2 files)" in done.err
+    assert (
+        "completed" if when == "later" else "discarded"
+    ) + " the changes that an earlier run had begun (2 files)" in done.err
     assert sorted(texts(repository)) == ["a.toy.yaml", "opschema.toml", "sub/b.toy.yaml", "toypack.py"]
     assert (repository / "sub/b.toy.yaml").read_text() == "mul: {doc: loud}\n"
     assert (repository / "a.toy.yaml").read_text() == LOWERED

@@ -28,7 +28,7 @@ def package(tmp_path: Path, opschema: Opschema) -> Path:
 
 
 def install(package: Path, site: Path) -> None:
-    """What pip leaves of the package: its modules and its entry point."""
+    """The files that pip installs of the package: its modules and its entry point."""
     info = site / "acme_ops-0.1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-ops\nVersion: 0.1.0\n")

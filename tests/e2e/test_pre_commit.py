@@ -80,7 +80,7 @@ def test_the_fixing_hook_changes_the_file_so_that_the_commit_stops(repository: P
 
 
 def commit(repository: Path) -> subprocess.CompletedProcess[str]:
-    """What `git commit` of the index does once the hooks are installed."""
+    """The result of `git commit` after the hooks are installed."""
     pre_commit(repository, "install")
     home = repository.parent
     return subprocess.run(

@@ -31,7 +31,7 @@ def stubs(atenkit: Path, tmp_path: Path) -> Opschema:
 
 @pytest.fixture(scope="module")
 def torchgens(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
-    """What torchgen's own command writes, asked in the fixture's root for files beside the YAML."""
+    """The files that torchgen's own command writes next to the YAML when run in the fixture's root."""
     pytest.importorskip("torchgen")
     root = Path(shutil.copytree(ATENKIT, tmp_path_factory.mktemp("torchgen") / "atenkit"))
     command = [sys.executable, "-m", "torchgen.gen_backend_stubs"]
@@ -104,7 +104,7 @@ def test_only_what_changed_is_written_with_the_line_ends_that_it_has(stubs: Opsc
 
 
 def test_what_is_not_made_any_more_goes(stubs: Opschema, written: Path) -> None:
-    """What torchgen leaves goes on registering kernels."""
+    """The files that torchgen leaves still register kernels."""
     edit(written / "backend/atenkit.yaml", "autograd:\n  - selu\n", "")
     (written / "backend/RegisterXLA.cpp").write_bytes((written / "backend" / MADE[2]).read_bytes())
     before = tree(written)

@@ -149,6 +149,6 @@ def test_nothing_to_change(here: Here) -> None:
 def test_releases_that_make_no_sense(here: Here) -> None:
     unknown = here("upgrade", "--from", "2.13", "--to", "9.9")
     assert (unknown.code, unknown.out) == (2, "")
-    assert "`9.9` is no release of torch that opschema knows; known releases: 2.4, 2.5, " in unknown.err
+    assert "`9.9` is not a release of torch that opschema knows; known releases: 2.4, 2.5, " in unknown.err
     assert "--from and --to are both 2.13" in here("upgrade", "--from", "2.13", "--to", "2.13").err
     assert here("upgrade", "--to", "2.13").code == 2

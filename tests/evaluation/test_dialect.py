@@ -24,7 +24,7 @@ from tests.evaluation.evaluating import values_of
 
 
 class Handle(PackValue, frozen=True):
-    """What `acme.handle("name")` makes."""
+    """The result of `acme.handle("name")`."""
 
     name: str
 

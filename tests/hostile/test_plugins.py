@@ -343,7 +343,7 @@ def test_a_configuration_without_plugins_has_none_to_allow(tree: Tree) -> None:
 
 
 def test_a_plugin_finds_no_module_beside_it(tree: Tree) -> None:
-    """What a digest does not cover is not on the path of modules, so that a plugin cannot use it without saying so."""
+    """Files that a digest does not cover are not on the module path, so a plugin cannot use them without saying so."""
     (tree.root / "tools/helper.py").write_text("")
     tree.plugin.write_text("import helper\n")
     tree.run("plugins", "allow")

@@ -80,7 +80,7 @@ def _run(executor: Executor, pack: Pack, loaded: Loaded, project: Project) -> No
 def run(
     cache: Cache, words: list[Word], stamp: str = "stamp", rules: tuple[Rule, ...] = RULES
 ) -> tuple[list[str], list[str]]:
-    """What ran, and the messages found."""
+    """The rules that ran, and the messages found."""
     RAN.clear()
     executor = _executor(cache, stamp)
     _run(executor, replace(PACK, rules=rules), Loaded(list(words)), Project(Workspace(Path())))
@@ -190,7 +190,7 @@ def test_a_pack_that_fails_to_tell_what_it_reads_on_stops_nothing(tmp_path: Path
         raise ValueError("no")
 
     read_on(replace(PACK, speed=Speed(reads_on=reads_on)), Project(Workspace(tmp_path)), None)
-    assert asked == [True], "it fails again where that is told"
+    assert asked == [True], "it fails again where it is reported"
 
 
 def test_a_failure_of_what_waits_for_all_files_ends_the_run(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def pin(root: Path, commit: str) -> None:
 
 @pytest.fixture
 def pinned(root: Path) -> Callable[[], Outcome | StaleRun | None]:
-    """What is recalled of a run that asked for the pin of a submodule."""
+    """The stored result of a run that read the pin of a submodule."""
     git(root, "init")
     pin(root, PINS[0])
     workspace = Workspace(root)

@@ -1,4 +1,4 @@
-"""What a name that is not known may mean."""
+"""Suggestions for an unknown name."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def examine(workspaces: Sequence[Files], option: str) -> list[dict[str, Seen]]:
 
 
 def _compiled(workspaces: Sequence[Files], written: Sequence[Mapping[str, str] | None], option: str) -> list[str]:
-    """What g++ says about the kernels, and about the formulas of those that have derivatives."""
+    """The errors of g++ in the kernels, and in the formulas of those that have derivatives."""
     kernels = [
         "" if texts is None else aten_cpp.unit(texts, sources(files))
         for files, texts in zip(workspaces, written, strict=True)
@@ -178,7 +178,7 @@ _KERNEL = re.compile(r'm\.impl\("([^"]+)"')
 
 
 def _listed(tree: Mapping[str, str]) -> Iterator[tuple[str, Seen]]:
-    """What the generator for lazy backends reads of a backend's file."""
+    """The data that the generator for lazy backends reads from a backend's file."""
     if BACKEND not in tree:
         return
     with tempfile.TemporaryDirectory() as folder:

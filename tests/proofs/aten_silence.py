@@ -48,7 +48,7 @@ def _is_sound(item: Any) -> bool:
 
 @cache
 def _sound() -> frozenset[str]:
-    """What the entries around the examples say."""
+    """The entries around the examples."""
     roots = (yaml.compose(text, Loader=yaml.CSafeLoader) for text in (SOUND_NATIVE, SOUND_TAGS))
     return frozenset(_said(item) for root in roots for item in root.value)
 

@@ -22,7 +22,7 @@ from tests.proofs.bindings_oracle import MODULES, BoundFunction, BuiltModule
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
-    """What importing the modules of each workspace and calling their functions does."""
+    """The results of importing the modules of each workspace and calling their functions."""
     return bindings_oracle.observe([_with_modules(files) for files in workspaces])
 
 

@@ -56,7 +56,7 @@ class BuiltModule(msgspec.Struct, frozen=True):
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
-    """What importing the modules of each workspace and calling their functions does."""
+    """The results of importing the modules of each workspace and calling their functions."""
     return records.ask("tests.proofs.bindings_oracle", workspaces)
 
 

@@ -1,4 +1,4 @@
-"""What an oracle has against the fixes of each rule of a pack; it is started once for all of them."""
+"""The objections of an oracle to the fixes of each rule of a pack. It is started once for all of them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _BY_PYTHON = {torch.Tensor: "Tensor", int: "int", float: "float", bool: "bool", 
 """The types of parameters by those of schemas."""
 
 Make = Callable[[torch.Tensor], torch.Tensor]
-"""What is done with each tensor that is passed."""
+"""The use of each tensor that is passed."""
 
 
 def outcomes(name: str, op: Any, function: Callable[..., Any]) -> Outcomes:

@@ -77,7 +77,7 @@ def _module(name: str, **given: Any) -> ModuleType:
 
 
 def description(root: Path, path: Path) -> Description:
-    """What a file says, with paths below the root."""
+    """The description in a file, with paths below the root."""
     names = runpy.run_path(str(path))
     scenes: list[Any] = [value for value in names.values() if isinstance(value, type) and "CALLABLE" in vars(value)]
     if not scenes:

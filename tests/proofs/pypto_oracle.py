@@ -1,4 +1,4 @@
-"""What descriptions of programs promise, against what their orchestrations do when they run, without a device.
+"""Descriptions of programs, compared with the behaviour of their orchestrations at run time, without a device.
 
 Python executes the description; :mod:`tests.proofs.pypto_runs` builds the orchestration with a stand-in for simpler's headers, and
 runs it. Probes and levels:
@@ -93,7 +93,7 @@ def _staged(signature: Sequence[ArgDirection], ways: Sequence[Sequence[Submitted
 
 
 def _tensor(declared: ArgDirection | None, uses: Sequence[Used]) -> Seen:
-    """What becomes of one tensor on one way."""
+    """The history of one tensor on one path."""
     if declared in (None, ArgDirection.SCALAR):
         return Seen("wrong", "no entry is for it") if uses else Seen("right", result="scalar")
     holds = "undefined" if declared == ArgDirection.OUT else "host"

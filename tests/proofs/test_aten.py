@@ -42,7 +42,7 @@ def variants(files: Files) -> Iterator[Files]:
 
 @cache
 def complaints() -> Mapping[str, list[str]]:
-    """What is wrong with the fixes of each rule; all are observed by one process."""
+    """The faults of the fixes of each rule. One process observes all of them."""
     cases = [case for rule in RULES for case in fix_cases(PACK, rule, variants)]
     found: defaultdict[str, list[str]] = defaultdict(list)
     for line in prove(_different(cases), observe):

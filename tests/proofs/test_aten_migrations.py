@@ -139,7 +139,7 @@ PROOF = {record.name: record.proof for record in PACK.all_migrations()}
 
 @cache
 def complaints() -> Mapping[str, list[str]]:
-    """What is wrong with the runs of each migration; all that one oracle sees is observed by one process."""
+    """The faults in the runs of each migration. One process observes everything for one oracle."""
     found: dict[str, list[str]] = {name: [] for name in PROOF}
     for oracle in dict.fromkeys(ORACLES.values()):
         for run, line in _observed([run for run in runs() if ORACLES[PROOF[run.name]] is oracle], oracle):

@@ -49,7 +49,7 @@ def mended() -> Iterator[Mended]:
 
 
 def complaints(sound: Observation, broken: Observation, fixed: Observation) -> list[str]:
-    """What is wrong with a fix; nothing if all that torchgen writes is again what it writes for the sound tree."""
+    """The fault of a fix, or nothing if torchgen writes the same files as for the correct tree."""
     return [] if fixed["emission"] == sound["emission"] else list(judge(broken, fixed, cures=False))
 
 

@@ -50,7 +50,7 @@ def _cases() -> dict[str, list[Case]]:
 
 @cache
 def _complaints(folder: Path) -> dict[str, list[str]]:
-    """What FlyDSL has against the fixes of each rule."""
+    """The errors of FlyDSL after the fixes of each rule."""
     same = {rule.code for rule in PACK.rules if rule.proof == proofs.SAME}
     return complaints_by_rule(_cases(), partial(observe, folder), cured=_cases().keys() - same, same=same)
 

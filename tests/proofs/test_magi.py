@@ -27,7 +27,7 @@ def variants(files: Files) -> Iterator[Files]:
 
 
 def written_cases() -> Iterator[tuple[str, Case]]:
-    """What each fix makes of the modules of the differential test, for the decorator with dataclasses and for the one before."""
+    """The result of each fix in the modules of the differential test, for the decorator with dataclasses and for the one before."""
     for number, item in enumerate(CASES):
         future = "from __future__ import annotations\n\n" if item.postponed else ""
         text = future + HEAD + item.text.replace("NS", f"n{number}")
@@ -49,7 +49,7 @@ def cases() -> dict[str, list[Case]]:
 
 @cache
 def complaints() -> dict[str, list[str]]:
-    """What the decorators and torch have against each rule's fixes; they are started once."""
+    """The errors of the decorators and of torch after each rule's fixes. They are started once."""
     found: dict[str, list[str]] = defaultdict(list)
     for line in prove([case for items in cases().values() for case in items], observe):
         found[line.split()[0]].append(line)
@@ -74,7 +74,7 @@ BY_TORCH = ("MAG323", "MAG331", "MAG340")
 
 @cache
 def complaints_of_torch() -> dict[str, list[str]]:
-    """What torch has against the fixes of those rules where the decorator lowers nothing."""
+    """The errors of torch after the fixes of those rules where the decorator lowers nothing."""
     found: dict[str, list[str]] = defaultdict(list)
     asked = [case for code in BY_TORCH for case in cases()[code] if only_torch(case.before)]
     for line in prove(asked, observe_torch):

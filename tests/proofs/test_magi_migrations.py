@@ -62,7 +62,7 @@ def fake_cases() -> Iterator[Case]:
 
 @cache
 def complaints() -> dict[str, list[str]]:
-    """What the oracles have against each migration; each is started once."""
+    """The errors that the oracles find after each migration. Each oracle is started once."""
     found: dict[str, list[str]] = defaultdict(list)
     lines = prove(list(program_cases()), magi_programs.observe)
     for line in lines + (prove(list(fake_cases()), magi_oracle.observe) if REAL else []):

@@ -24,7 +24,7 @@ def _cases() -> dict[str, list[Case]]:
 
 @cache
 def _complaints() -> dict[str, list[str]]:
-    """What the oracle has against the fixes of each rule."""
+    """The errors that the oracle finds after the fixes of each rule."""
     same = {rule.code for rule in PACK.rules if rule.proof == proofs.SAME}
     return complaints_by_rule(_cases(), observe, cured=_cases().keys() - same, same=same)
 

@@ -55,7 +55,7 @@ def _cases_of_all() -> dict[str, list[Case]]:
 
 @cache
 def _complaints(oracle: Oracle, proof: str) -> dict[str, list[str]]:
-    """What an oracle has against the fixes of each rule; they must cure what it is named as the proof of."""
+    """The errors that an oracle finds after the fixes of each rule. The fixes must remove the error that the oracle proves."""
     cured = {rule.code for rule in PACK.rules if rule.proof == proof}
     return complaints_by_rule(_cases_of_all(), oracle, cured=cured)
 

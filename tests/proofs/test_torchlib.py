@@ -39,7 +39,7 @@ def cases() -> dict[str, list[Case]]:
 
 @cache
 def complaints() -> dict[str, list[str]]:
-    """What torch has against each rule's fixes, and against the bad ones by their titles; it is started once."""
+    """The errors of torch after each rule's fixes, and in the Bad examples by title. It is started once."""
     found: dict[str, list[str]] = defaultdict(list)
     for line in prove([*SMALL, *(case for items in cases().values() for case in items)], observe):
         found[line.split()[0]].append(line)

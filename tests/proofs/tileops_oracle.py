@@ -45,12 +45,12 @@ VALIDATOR = "tileops-52dbc086/scripts/validate_manifest.py"
 
 
 def rows(workspaces: Sequence[Files]) -> list[Observation]:
-    """What PyYAML and torch make of manifests and their ops; see :data:`opschema_cli.proof.Oracle`."""
+    """The results of PyYAML and torch for manifests and their ops; see :data:`opschema_cli.proof.Oracle`."""
     return ask("tests.proofs.tileops_oracle", workspaces)
 
 
 def validator(workspaces: Sequence[Files]) -> list[Observation]:
-    """What TileOPs' own validator says of them."""
+    """The errors that TileOPs' own validator reports."""
     return ask("tests.proofs.tileops_oracle", workspaces, str(Path(os.environ["OPSCHEMA_CORPUS"], VALIDATOR)))
 
 

@@ -85,7 +85,7 @@ def _is_same(one: object, other: object) -> bool:
 
 
 def flat(output: object) -> list[object]:
-    """What is returned, one by one; a list of tensors counts as its tensors."""
+    """The returned values, one by one. A list of tensors counts as its tensors."""
     if isinstance(output, (tuple, list)):
         return [item for part in output for item in flat(part)]
     return [output]

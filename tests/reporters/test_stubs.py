@@ -26,7 +26,7 @@ def _text(files: list[FileReport], mode: Literal["dry-run", "check", "apply"], *
 @pytest.mark.parametrize(
     ("files", "mode", "summary"),
     [
-        ([], "check", "torchgen 2.13.0 makes nothing of xla.yaml: it supports no operator."),
+        ([], "check", "torchgen 2.13.0 generates nothing from xla.yaml: it supports no operator."),
         ([SAME], "check", "1 file up to date with xla.yaml (torchgen 2.13.0)."),
         ([SAME], "apply", "1 file up to date with xla.yaml (torchgen 2.13.0)."),
         ([SAME, OTHER], "check", "1 of 2 files differs from what torchgen 2.13.0 makes of xla.yaml; --apply writes."),

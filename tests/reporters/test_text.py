@@ -35,7 +35,7 @@ def render(report: Report, columns: int = 80, *, color: bool = False, encoding: 
 
 
 def body(report: Report, columns: int = 80) -> str:
-    """What stands between the header of the only finding and the summary."""
+    """The text between the header of the only finding and the summary."""
     _, found = render(report, columns).split("\n", 1)
     return found[: found.rindex("\n\nFound") + 1]
 

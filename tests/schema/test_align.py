@@ -20,7 +20,7 @@ def signature(text: str) -> list[Slot]:
 
 
 def shown(found: Alignment) -> dict[str, list[str]]:
-    """What an alignment holds beyond its matches, in words."""
+    """A description of an alignment's contents apart from its matches."""
     pairs = {"renamed": found.renamed, "swallowed": found.swallowed, "reordered": found.reordered}
     words = {name: [f"{declared.name}->{observed.name}" for declared, observed in kept] for name, kept in pairs.items()}
     words |= {"missing": [slot.name for slot in found.missing], "extra": [slot.name for slot in found.extra]}

@@ -546,7 +546,7 @@ def test_verdicts_on_mutated_schemas_are_those_of_torch(seed: int) -> None:
 
 
 def test_torchgen_accepts_faults_that_are_reported() -> None:
-    """What `torchgen.model` lets pass, by itself or with the dispatcher."""
+    """Schemas that `torchgen.model` accepts, by itself or with the dispatcher."""
     accepted = {
         "f(Tensor x, Tensor x) -> Tensor": ("duplicate-argument", False),
         "f(int x=1, Tensor y) -> Tensor": ("default-order", True),

@@ -1,4 +1,4 @@
-"""What an editor shows of a file that was closed is what the last run found."""
+"""After a file is closed, an editor shows the findings of the last run."""
 
 from __future__ import annotations
 

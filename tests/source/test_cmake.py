@@ -1,4 +1,4 @@
-"""What CMake builds, through functions, macros, loops, conditions, and files that are included."""
+"""CMake targets through functions, macros, loops, conditions and included files."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_the_tree_of_a_yaml_text_is_that_of_libyaml(text: str, request: pytest.F
     ("text", "reason", "at"),
     [
         ("a: [1,\nb: 2\n", "expected ',' or ']', but got", 12),
-        ("a:\n\t- b\n", "a tab stands where only spaces may", 3),
+        ("a:\n\t- b\n", "a tab is used where only spaces are allowed", 3),
         ("a: *x\n", "the alias `*x` has no anchor", 3),
         ("{a:}\n", "in different ways", 1),
         ("a: 1\n---\nb: 2\n", "a second document starts here", 5),

@@ -12,7 +12,7 @@ from opschema_cli.source.text import Span
 
 
 def conditions(text: str, word: str) -> list[str]:
-    """What holds where a word stands."""
+    """The preprocessor condition at a word."""
     return [str(item) for item in read_directives(text).conditions(text.index(word))]
 
 

@@ -1,4 +1,4 @@
-"""What Bazel and Buck build: rules, functions that are loaded, globs and alternatives."""
+"""Bazel and Buck targets: rules, loaded functions, globs and alternatives."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_what_is_written_is_a_root(text: str) -> None:
 
 
 def written(text: str) -> list[str]:
-    """What is written of each node, in the order of the text."""
+    """The source text of each node, in text order."""
 
     def walk(node: Node) -> list[str]:
         return [text[node.start : node.end], *(part for item in node.items for part in walk(item))]

@@ -15,7 +15,7 @@ UNARY = "tilekit/kernels/elementwise.py"
 SUM = "tilekit/kernels/reduction.py"
 
 SOUND = "unchanged"
-"""What is expected of a cell that does not reach the fault."""
+"""The expected result of a cell that does not reach the fault."""
 
 
 class Edit(NamedTuple):

@@ -171,5 +171,5 @@ def test_self_is_taken_away() -> None:
 
 
 def test_a_builtin_without_signature() -> None:
-    with pytest.raises(UnboundError, match="Python knows no signature"):
+    with pytest.raises(UnboundError, match="Python cannot determine the signature"):
         without_self(max)

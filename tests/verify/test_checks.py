@@ -1,4 +1,4 @@
-"""What one side can tell alone: poison, inputs, storage, metadata, repetitions."""
+"""Checks of one side alone: poison, inputs, storage, metadata, repetitions."""
 
 from __future__ import annotations
 

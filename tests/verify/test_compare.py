@@ -433,9 +433,7 @@ def test_a_result_that_is_rounded_in_between_is_explained(steps: int, explained:
     actual = exact.to(torch.bfloat16)
     actual[3] = 1 + steps * 2.0**-7
     (found,) = compare(actual, exact, exact.float()).findings
-    says = (
-        f"It is {steps - 0.7:.3g} ulp off, and what is rounded once is at most 0.5 ulp off: the op rounds in between."
-    )
+    says = f"It is {steps - 0.7:.3g} ulp off, and a value that is rounded once is at most 0.5 ulp off: the op rounds in between."
     assert (says in found.message) is explained
     assert (f"`Tolerance(ulps={steps}, reason=...)`" in found.message) is explained
 

@@ -1,4 +1,4 @@
-"""What two declarations of an op say differently is told: both sides are called as one of them says."""
+"""Differences between two declarations of an op are reported, and both sides are called according to one of them."""
 
 from __future__ import annotations
 

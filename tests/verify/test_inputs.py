@@ -1,4 +1,4 @@
-"""What inputs hold: the same bits everywhere, the values and layouts that a cell asks for."""
+"""The contents of inputs: the same bits everywhere, with the values and layouts of the cell."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ CALL = Call(inputs=(), outputs=(Output(name="y"),))
 
 
 def record(op: Op, dtype: torch.dtype = torch.float32, root: str = __file__) -> Recorded:
-    """What an op records, with a row for ``x`` and a column for ``w``."""
+    """The recorded gradients of an op, with a row for ``x`` and a column for ``w``."""
     generator = torch.Generator().manual_seed(1)
     drawn = {name: torch.randn(8, 16, generator=generator).to(dtype) for name in ("x", "w")}
     root = root.rpartition("/")[0] if root == __file__ else root

@@ -1,4 +1,4 @@
-"""What only the tree before has is told, and fails the run; rows may be relabelled, moved and change their form."""
+"""Coverage that only the tree before has is reported and fails the run. Rows may be relabelled, moved or reshaped."""
 
 from __future__ import annotations
 

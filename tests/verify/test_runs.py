@@ -468,7 +468,7 @@ def _plugins() -> list[str]:
     [
         (["PlsFwdOp"], "no operator here is called `PlsFwdOp`; did you mean `PlusFwdOp`"),
         (["--shard", "4/3"], "`4/3` is not a shard"),
-        (["--before", "gone"], "'gone' is not a folder, and no revision that git can export"),
+        (["--before", "gone"], "'gone' is neither a folder nor a revision that git can export"),
         (["--run-file", "x.json"], "call it `x.opschema-run`"),
         (["--run-file", f"x{SUFFIX}", "--before", "HEAD"], "git worktree add FOLDER HEAD"),
         (["--timeout", "nan"], "--timeout takes a number of seconds, not nan"),
@@ -521,8 +521,10 @@ def test_operators_that_nothing_imports_are_refused(
 ) -> None:
     monkeypatch.chdir(TILEKIT.with_name("atenkit"))
     assert opschema(["verify", "--device", "cpu"]) == 2
-    says = "28 operators of `aten`: it is defined in `aten/native_functions.yaml`, which cannot be imported; name what"
-    assert f"found no op to verify among the {says} registers it with --import" in capsys.readouterr().err
+    says = "28 operators of `aten`: it is defined in `aten/native_functions.yaml`, which cannot be imported; name"
+    assert (
+        f"found no op to verify among the {says} the module that registers it with --import" in capsys.readouterr().err
+    )
 
 
 def test_an_op_is_found_in_any_case(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -698,7 +700,7 @@ def test_another_run_is_not_resumed(tmp_path: Path) -> None:
     header = msgspec.structs.replace(run.header, run="y", after=Version(name="other", content="1"))
     Writer(file, header).close()
     with pytest.raises(
-        OpschemaError, match=r"cannot be resumed: the tree after is .* without --resume it is written anew"
+        OpschemaError, match=r"cannot be resumed: the tree after is .* without --resume it is overwritten"
     ):
         run_cells(run, options=ResultOptions(file, resume=True))
 

@@ -279,7 +279,7 @@ def cell(dtype: str, shape: str, values: Values = "normal", layout: Layout = "co
 
 
 def ran(op: Op, of: Cell, side: str) -> tuple[Ran, dict[str, Tensor]]:
-    """What a worker does."""
+    """The work of a worker."""
     drawn = make_inputs(of)
     given = place(drawn, "cpu")
     earlier = snapshot(given)

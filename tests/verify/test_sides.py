@@ -76,7 +76,7 @@ def test_a_workspace_below_the_top_is_exported_alone(repository: Path) -> None:
 
 @pytest.mark.parametrize("what", ["nowhere", "--output=x", "HEAD:op.py", ""])
 def test_what_is_neither_is_refused(repository: Path, what: str) -> None:
-    said = f"is not a folder, and no revision that git can export: `{what}` is not a commit in "
+    said = f"is neither a folder nor a revision that git can export: `{what}` is not a commit in "
     with pytest.raises(OpschemaError, match=re.escape(said)), tree_of(repository, what):
         pass
 

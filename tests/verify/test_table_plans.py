@@ -355,5 +355,5 @@ def test_an_operator_of_cpp_has_the_plan_of_the_module_that_compiles_it(
         names = op_names(session)
         (plan,) = table_plans(session, [item for item in names.unplanned() if item.name == "kit::halve"], imports)
     assert plan.target.module == module
-    reason = "it is defined in `kit/csrc/halve.cpp`, which cannot be imported; name what registers it with --import"
+    reason = "it is defined in `kit/csrc/halve.cpp`, which cannot be imported; name the module that registers it with --import"
     assert plan.unplanned == ({} if module or imports else {"kit::halve": reason})

@@ -1,4 +1,4 @@
-"""What a worker does with one op, in this process: binding, checks, methods, operators, recipes."""
+"""A worker's handling of one op, in this process: binding, checks, methods, operators, recipes."""
 
 from __future__ import annotations
 

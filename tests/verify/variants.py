@@ -318,7 +318,7 @@ return ((a.var(-1, correction=0) * n + b.var(-1, correction=0) * m + d * d * n *
         "x.cumsum(-1)",
         "x.float().cumsum(-1).to(x.dtype)",
         {
-            "begins anew after 1024": "torch.cat([p.float().cumsum(-1) for p in x.split(1024, -1)], -1).to(x.dtype)",
+            "starts again after 1024": "torch.cat([p.float().cumsum(-1) for p in x.split(1024, -1)], -1).to(x.dtype)",
             "the carry is rounded": """
 carry, parts = torch.zeros(x.shape[0], 1, dtype=x.dtype), []
 for p in x.split(32, -1):

@@ -1,4 +1,4 @@
-"""What answers the page in the browser, run here on its examples; ``test_playground_page.py`` opens the page."""
+"""The code behind the page in the browser, run here on its examples; ``test_playground_page.py`` opens the page."""
 
 from __future__ import annotations
 

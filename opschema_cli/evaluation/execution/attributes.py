@@ -42,11 +42,11 @@ _FIELDS = {
 }
 _FIELDS[bool] = _FIELDS[int]
 _OF_WRAPPERS = frozenset({"cache_clear", "cache_info", "cache_parameters", "dispatch", "register", "registry"})
-"""Attributes of what wrappers of ``functools`` make of a function."""
+"""Attributes of functions wrapped by ``functools``."""
 
 
 def attribute_of(machine: Machine, value: object, name: str) -> object:
-    """The attribute ``name`` of a value."""
+    """Return the attribute ``name`` of a value."""
     machine.spend(1)
     match value:
         case Opaque():

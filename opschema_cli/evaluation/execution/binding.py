@@ -1,4 +1,4 @@
-"""Arguments of calls, and the parameters that they are bound to."""
+"""Arguments of calls, and their parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opschema_cli.source.python import Expr, Param
 
 
 def arguments_of(machine: Machine, scope: Environment, call: Expr) -> tuple[list[object], dict[str, object]] | Opaque:
-    """The arguments of a call, in the order of the text; opaque when it is not known how many there are."""
+    """Return the arguments of a call in source order; opaque if their number is not known."""
     positional: list[object] = []
     keywords: dict[str, object] = {}
     lost: Opaque | None = None
@@ -60,7 +60,7 @@ def _add(machine: Machine, keywords: dict[str, object], word: str, value: object
 def bound_parameters(
     machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> dict[str, object]:
-    """The parameters of a function by their names."""
+    """Bind the parameters of a function by name."""
     params = machine.names_of(function.body).params
     found: dict[str, object] = dict(zip(params.placed, positional, strict=False))
     others = _by_name(machine, params, keywords, found)
@@ -81,7 +81,7 @@ def bound_parameters(
 
 
 def _require(machine: Machine, function: Closure, found: Mapping[str, object]) -> None:
-    """Raise if a parameter without default has no value."""
+    """Raise if a parameter without a default has no value."""
     required = [item for item in function.body.params if item.default is None and item.name not in function.defaults]
     missing = [item for item in required if item.name not in found]
     placed = [item for item in missing if item.kind != "kwonly"]
@@ -95,7 +95,7 @@ def _require(machine: Machine, function: Closure, found: Mapping[str, object]) -
 
 
 def _title(body: Body) -> str:
-    """The name of a function as Python's messages have it."""
+    """Return the name of a function as in Python's error messages."""
     own = body.function.name if body.function is not None else ""
     around, name = body.parent, f"{own or '<lambda>'}()"
     while around is not None:
@@ -110,7 +110,7 @@ def _title(body: Body) -> str:
 def _by_name(
     machine: Machine, params: ParameterNames, keywords: Mapping[str, object], found: dict[str, object]
 ) -> dict[str, object]:
-    """Bind arguments that are passed by name; the result are those for `**words`."""
+    """Bind keyword arguments. Return those for `**words`."""
     others: dict[str, object] = {}
     for name, value in keywords.items():
         if name not in params.named:
@@ -123,7 +123,7 @@ def _by_name(
 
 
 def default_of(machine: Machine, function: Closure, param: Param) -> object:
-    """The default of a parameter, the same object in each call."""
+    """Return the default of a parameter, the same object for each call."""
     if param.name not in function.defaults:
         if param.default is None:
             machine.throw("TypeError")
@@ -132,7 +132,7 @@ def default_of(machine: Machine, function: Closure, param: Param) -> object:
 
 
 def defining_scope(machine: Machine, body: Body) -> Environment:
-    """The scope around the definition of a function of a module or class."""
+    """Return the scope around the definition of a module's or class's function."""
     around = body.parent
     if around is not None and around.cls is not None and around.owner is not None:
         return class_scope(machine, around.owner)

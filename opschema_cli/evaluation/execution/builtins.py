@@ -36,7 +36,7 @@ Builtin = Callable[[Machine, Positional, Keywords], object]
 
 
 def all_elements(machine: Machine, value: object, *, ordered: bool = True) -> list[object] | Opaque:
-    """The elements of an iterable, in their order or in any; opaque where they are not known."""
+    """Return the elements of an iterable, in order or in any order; opaque if they are not known."""
     if isinstance(value, Opaque):
         return value
     if id(value) in machine.tainted:
@@ -51,7 +51,7 @@ def all_elements(machine: Machine, value: object, *, ordered: bool = True) -> li
 
 
 def computing(function: Callable[..., object]) -> Builtin:
-    """A function that is computed for Python's own values."""
+    """Wrap a function that is computed on Python's own values."""
 
     def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
         values = [*positional, *keywords.values()]
@@ -332,7 +332,7 @@ def _object_setattr(machine: Machine, positional: Positional, keywords: Keywords
 
 
 def _guarded(function: Builtin) -> Builtin:
-    """The same, for wrong numbers of arguments too."""
+    """Wrap a function so that a wrong number of arguments raises in the executed code too."""
 
     def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
         try:

@@ -35,7 +35,7 @@ from opschema_cli.source.bodies import Body
 
 
 def called(machine: Machine, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """The result of a call."""
+    """Call a value, and return the result."""
     machine.spend(1)
     match function:
         case Closure():
@@ -61,7 +61,7 @@ def called(machine: Machine, function: object, positional: Sequence[object], key
 
 
 def unknown_call(machine: Machine, function: object, arguments: Iterable[object]) -> Opaque:
-    """The result of a call of what is not known: it may change the containers that it is given, and it may raise."""
+    """Return the result of calling an unknown function, which may change the containers it gets, and may raise."""
     if function is None:
         machine.throw("TypeError", "'NoneType' object is not callable")
     if isinstance(function, int | float | str | list | tuple | dict) and not isinstance(function, Record):
@@ -73,12 +73,12 @@ def unknown_call(machine: Machine, function: object, arguments: Iterable[object]
 
 
 def name_of(function: object) -> str:
-    """A word for what is called."""
+    """Return a word for the called function."""
     return function.name if isinstance(function, ExternalName) else f"a {type(function).__name__}"
 
 
 def taint_all(machine: Machine, values: Iterable[object]) -> None:
-    """Remember that code which is not known has been given these values."""
+    """Record that unknown code has received these values."""
     for value in values:
         machine.spend(1)
         if isinstance(value, list | dict | set) and id(value) not in machine.tainted:
@@ -87,7 +87,7 @@ def taint_all(machine: Machine, values: Iterable[object]) -> None:
         elif isinstance(value, tuple):
             taint_all(machine, value)
         elif isinstance(value, Object):
-            value.complete = False  # it may have more attributes now
+            value.complete = False  # it may have further attributes from here on
         elif isinstance(value, Closure) and value.around is not None:
             taint_all(
                 machine, [item for item in value.around.variables.values() if isinstance(item, list | dict | set)]
@@ -130,7 +130,7 @@ def _closure(
 
 
 def _generated(machine: Machine, scope: Environment) -> Iterator[object]:
-    """The values that a generator yields."""
+    """Yield the values of a generator."""
     try:
         yield from machine.run(scope, scope.body.statements)
     except Thrown as thrown:
@@ -152,7 +152,7 @@ def _result(machine: Machine, scope: Environment) -> object:
 
 
 def _by_dialect(machine: Machine, body: Body) -> ExternalFunction | None:
-    """The function of a dialect that computes the calls of a function of the workspace."""
+    """Return the dialect function that computes calls of a workspace function."""
     known = machine.shared.by_dialect
     if body not in known:
         dialects = [item for item in machine.dialects if item.reads_own]
@@ -162,7 +162,7 @@ def _by_dialect(machine: Machine, body: Body) -> ExternalFunction | None:
 
 
 def _full_name(machine: Machine, body: Body) -> str:
-    """The full name of a function of a module, or of a method of one of its classes; empty for any other function."""
+    """Return the full name of a module-level function or method; empty for any other function."""
     owner = body.owner
     if owner is None or body.function is None or body.parent is None or body.parent.definition is not owner.cls:
         return machine.evaluator.qualified_name(body)
@@ -180,7 +180,7 @@ def _class(machine: Machine, cls: ClassValue, positional: Sequence[object], keyw
 def _member_with(
     machine: Machine, cls: ClassValue, members: Sequence[EnumMember], positional: Sequence[object]
 ) -> object:
-    """The member of an enumeration that has a value."""
+    """Return the enumeration member with a value."""
     if len(positional) != 1:
         return machine.opaque(f"a call of `{cls.ref.name}`")
     for item in members:
@@ -211,7 +211,7 @@ _ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 
 
 def _readers(machine: Machine, name: str) -> tuple[ExternalFunction, ...]:
-    """The functions of dialects that compute calls of an external name."""
+    """Return the dialect functions that compute calls of an external name."""
     found = machine.shared.readers.get(name)
     if found is None:
         asked = (dialect.functions(name) for dialect in machine.dialects)

@@ -1,4 +1,4 @@
-"""Decisions on conditions that are not known: an execution follows one path, and is repeated along the others."""
+"""Decisions on unknown conditions: an execution follows one path, and is repeated for the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Choices:
         self.place: Place | None = None
 
     def choose(self, reason: str, place: Place | None) -> bool:
-        """The next decision; ``reason`` says why it is not known.
+        """Return the next decision; ``reason`` says why it is not known.
 
         Raises:
             Undecided: there are too many of them.
@@ -33,6 +33,6 @@ class Choices:
 
     @property
     def others(self) -> list[tuple[bool, ...]]:
-        """The scripts of the paths that branch off behind the script's end."""
+        """The scripts of the paths that branch off after the end of the script."""
         found = range(len(self.script), len(self.made))
         return [(*self.made[:index], False) for index in found]

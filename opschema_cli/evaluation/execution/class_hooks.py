@@ -1,4 +1,4 @@
-"""Members of a class as ``__init_subclass__`` of its bases leaves them when the class is made."""
+"""Class members after ``__init_subclass__`` of the bases has run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOOK = "__init_subclass__"
 
 
 def made_member(machine: Machine, cls: ClassValue, name: str) -> object:
-    """The member ``name`` of a class after the hooks of its bases have run, first for the classes that it inherits from.
+    """Return the member ``name`` of a class after the hooks of its bases have run, starting with the classes that it inherits from.
 
     A hook that never writes the member is left out, also where another one calls it by ``super()``.
     """
@@ -32,7 +32,7 @@ def made_member(machine: Machine, cls: ClassValue, name: str) -> object:
 
 
 def namespace(machine: Machine, cls: ClassValue) -> object:
-    """``cls.__dict__``: what the body of a class binds."""
+    """Return ``cls.__dict__``: the names that the body of a class binds."""
     found = {name: member(machine, cls, name) for name in cls.ref.cls.body.named if "." not in name}
     return found if ABSENT not in found.values() else machine.opaque(f"the names of `{cls.ref.name}`")
 
@@ -58,7 +58,7 @@ def _may_write(machine: Machine, hook: FunctionRef, name: str) -> bool:
 
 
 def _make(machine: Machine, ref: ClassRef, name: str, hooks: dict[ClassRef, FunctionRef | None]) -> None:
-    """Make a class: its own member or the inherited one, then its bases' first hook."""
+    """Create a class: its own or inherited member, then the first hook of its bases."""
     own = machine.evaluator.program.own_member(ref, name)
     replaced = machine.evaluator.program.patches.replaced(ref, name)
     if replaced is not None:

@@ -1,4 +1,4 @@
-"""Classes of the workspace: their attributes in the order of resolution, and what is known of the classes behind them."""
+"""Classes of the workspace: their attributes in resolution order, and what is known of the classes they inherit from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opschema_cli.source.python import Class, Expr
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved, ValueRef
 
 ABSENT = object()
-"""The answer for an attribute that no class has."""
+"""The result for an attribute that no class has."""
 
 KNOWN_DECORATORS = frozenset(
     {"dataclasses.dataclass", "typing.final", "functools.total_ordering", "typing.runtime_checkable", "enum.unique"}
@@ -29,17 +29,17 @@ KNOWN_DECORATORS = frozenset(
 
 
 _NAMESPACES = frozenset({"exec", "locals", "vars"})
-"""Functions by which the body of a class may bind any name."""
+"""Functions with which a class body may bind any name."""
 
 
 def order(machine: Machine, cls: ClassValue) -> list[ClassRef | External] | Unresolved:
-    """The method resolution order of a class."""
+    """Return the method resolution order of a class."""
     return machine.evaluator.program.mro(cls.ref)
 
 
 @cached_by_class
 def is_complete(machine: Machine, ref: ClassRef) -> bool:
-    """Whether all attributes of a class are known: no base outside the workspace, no decorator that adds any."""
+    """Whether all attributes of a class are known: it has no base outside the workspace, and no decorator adds attributes."""
     found = machine.evaluator.program.mro(ref)
     if isinstance(found, Unresolved):
         return False
@@ -52,13 +52,13 @@ def is_complete(machine: Machine, ref: ClassRef) -> bool:
 
 
 def _decorated(machine: Machine, ref: ClassRef) -> bool:
-    """Whether a decorator of a class is not known."""
+    """Whether a decorator of a class is unknown."""
     names = (machine.evaluator.program.resolve(ref.file, item.callee or item.text) for item in ref.cls.decorators)
     return any(not isinstance(item, External) or item.name not in KNOWN_DECORATORS for item in names)
 
 
 def outside_bases(machine: Machine, cls: ClassValue) -> list[str]:
-    """The names of the classes outside the workspace that a class inherits from."""
+    """Return the names of the external classes that a class inherits from."""
     found = order(machine, cls)
     return [item.name for item in found if isinstance(item, External)] if not isinstance(found, Unresolved) else ["?"]
 
@@ -67,7 +67,7 @@ def outside_bases(machine: Machine, cls: ClassValue) -> list[str]:
 
 
 def member(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | None = None) -> object:
-    """An attribute of a class as its body has it: a function is a :class:`Closure`, a property one that is marked.
+    """Return an attribute of a class as defined in its body: a function is a :class:`Closure`, a property a marked one.
 
     ``behind`` begins the search behind a class in the order, as ``super`` does. :data:`ABSENT` when no class has it; opaque
     when a class outside the workspace may have it.
@@ -86,7 +86,7 @@ def member(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | No
 
 
 def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | None) -> FoundMember:
-    """Where the tree defines an attribute of a class."""
+    """Return where the tree defines an attribute of a class."""
     program = machine.evaluator.program
     searched: list[ClassRef] = []
     found: FunctionRef | ValueRef | ClassRef | None = None
@@ -128,7 +128,7 @@ def is_field(machine: Machine, cls: ClassValue, name: str) -> bool:
 
 
 def _is_written(ref: ClassRef, name: str) -> bool:
-    """Whether a function in the file of a class assigns to an attribute of the class."""
+    """Whether a function in a class's file assigns to an attribute of the class."""
     if any(f"{ref.name}.{name}" in item.written for item in ref.file.body.functions):
         return True
     methods = [item for item in ref.cls.body.functions if item.params]
@@ -140,7 +140,7 @@ def _is_written(ref: ClassRef, name: str) -> bool:
 
 
 def _nested(ref: ClassRef, name: str) -> ClassRef | None:
-    """The class that a class's body defines under a name."""
+    """Return the nested class that a class's body defines under a name."""
     found = ref.cls.body.named.get(name, [])
     inner = [item for item in found if isinstance(item, Class) and not item.decorators]
     return ClassRef(ref.file, inner[0]) if len(found) == len(inner) == 1 else None
@@ -169,7 +169,7 @@ def _searched(machine: Machine, cls: ClassValue, behind: ClassValue | None) -> I
 
 
 def _value(machine: Machine, owner: ClassRef, found: FunctionRef | ValueRef | ClassRef, name: str) -> object:
-    """The value of a class attribute; one object for all reads of it."""
+    """Return the value of a class attribute, the same object for all reads."""
     if isinstance(found, ClassRef):
         return ClassValue(found)
     key = (owner.key, name)
@@ -180,7 +180,7 @@ def _value(machine: Machine, owner: ClassRef, found: FunctionRef | ValueRef | Cl
 
 
 def _assigned(machine: Machine, owner: ClassRef, found: ValueRef) -> object:
-    """The value of an assigned class attribute."""
+    """Return the value of an assigned class attribute."""
     if found.assign.value is None:
         return machine.opaque(f"`{owner.name}.{found.assign.target}` is not known")
     value = machine.evaluate(class_scope(machine, found.owner or owner, found), found.assign.value)
@@ -190,12 +190,12 @@ def _assigned(machine: Machine, owner: ClassRef, found: ValueRef) -> object:
 
 
 def is_changed(owner: ClassRef, name: str) -> bool:
-    """Whether the file of a class changes a container that is an attribute of it."""
+    """Whether a class's file changes a container in one of its attributes."""
     return name in changes_in(owner.file).attributes
 
 
 def class_scope(machine: Machine, owner: ClassRef, found: ValueRef | None = None) -> Environment:
-    """A scope in which the expressions of a class's body are evaluated: other names of the body, then those of the module."""
+    """Return a scope for the expressions of a class body: other names of the body, then those of the module."""
     bodies = machine.evaluator.bodies
     inside = found is None or any(item is found.assign for item in owner.cls.body.assigns)
     body = bodies.cls(owner) if inside else None
@@ -204,7 +204,7 @@ def class_scope(machine: Machine, owner: ClassRef, found: ValueRef | None = None
 
 
 def in_class(machine: Machine, scope: Environment, name: str) -> object:
-    """The value of a name that is read in a class's body."""
+    """Return the value of a name read in a class body."""
     owner = scope.body.owner
     if owner is None:
         return machine.opaque(f"`{name}` is not bound")
@@ -216,7 +216,7 @@ def in_class(machine: Machine, scope: Environment, name: str) -> object:
 
 
 def method_value(machine: Machine, found: FunctionRef, owner: ClassRef) -> object:
-    """A method as it stands in its class, its decorators applied; a property stays a function."""
+    """Return a method as defined in its class, with its decorators applied; a property stays a function."""
     body = machine.evaluator.bodies.function(found)
     if body is None:
         return machine.opaque(f"`{owner.name}.{found.function.name}` is not found")
@@ -241,7 +241,7 @@ _KINDS = {
 
 
 def kind_of(machine: Machine, found: FunctionRef, decorator: Expr) -> str:
-    """The kind of method that a decorator makes; empty for another decorator."""
+    """Return the kind of method that a decorator makes; empty for any other decorator."""
     if decorator.kind != "name":
         return ""
     resolved = machine.evaluator.program.resolve(found.file, decorator.text)
@@ -249,7 +249,7 @@ def kind_of(machine: Machine, found: FunctionRef, decorator: Expr) -> str:
 
 
 def kinds_of(machine: Machine, function: Closure) -> frozenset[str]:
-    """The kinds of method that the decorators of a function make of it."""
+    """Return the kinds of method that the decorators of a function make."""
     body, definition = function.body, function.body.function
     if definition is None or not definition.decorators or function.around is not None:
         return frozenset()
@@ -260,7 +260,7 @@ def kinds_of(machine: Machine, function: Closure) -> frozenset[str]:
 
 
 def setters_of(machine: Machine, cls: ClassValue) -> dict[str, Body]:
-    """The setters of the properties that a class has, by name."""
+    """Return the setters of a class's properties, by name."""
     key = cls.ref.key
     if key not in machine.shared.setters:
         found: dict[str, Body] = {}
@@ -282,7 +282,7 @@ def _own_setters(machine: Machine, ref: ClassRef) -> Iterator[tuple[str, Body]]:
 
 
 def class_attribute(machine: Machine, cls: ClassValue, name: str) -> object:
-    """An attribute that is read from a class."""
+    """Return an attribute that is read from a class."""
     ref = cls.ref
     if name in ("__name__", "__qualname__") and not cls.below:
         return ref.name
@@ -301,7 +301,7 @@ def class_attribute(machine: Machine, cls: ClassValue, name: str) -> object:
 
 _ABOVE_ALL = "object"
 _WITHOUT_BASES = frozenset({_ABOVE_ALL, "abc.ABC", "typing.Generic"})
-"""Classes outside the workspace above which there is only ``object``."""
+"""Classes outside the workspace whose only base is ``object``."""
 
 
 def _mro(machine: Machine, cls: ClassValue) -> object:
@@ -319,12 +319,12 @@ def _mro(machine: Machine, cls: ClassValue) -> object:
 
 
 def _has_type_parameters(ref: ClassRef) -> bool:
-    """Whether a class is written ``class C[T]``, which makes ``typing.Generic`` one of its bases."""
+    """Whether a class is declared as ``class C[T]``, which adds ``typing.Generic`` to its bases."""
     return ref.file.source.text[ref.cls.end : ref.cls.end + 8].lstrip().startswith("[")
 
 
 def bound_to_class(machine: Machine, cls: ClassValue, found: object) -> object:
-    """A member as it is read from a class."""
+    """Return a member as it is read from a class."""
     if isinstance(found, Closure):
         kinds = kinds_of(machine, found)
         if "class" in kinds or is_implicit_class_method(found):
@@ -335,7 +335,7 @@ def bound_to_class(machine: Machine, cls: ClassValue, found: object) -> object:
 
 
 def is_implicit_class_method(function: Closure) -> bool:
-    """Whether Python makes a method one of its class by its name alone."""
+    """Whether Python turns a method into a class method because of its name."""
     definition = function.body.function
     return definition is not None and definition.name in ("__init_subclass__", "__class_getitem__")
 
@@ -347,7 +347,7 @@ def _missing(machine: Machine, cls: ClassValue, name: str) -> object:
 
 
 def is_subclass(machine: Machine, cls: ClassValue, other: object) -> bool | Opaque:
-    """Whether a class is or inherits from another one."""
+    """Whether a class is another one or inherits from it."""
     found = order(machine, cls)
     if isinstance(found, Unresolved):
         return True if other == cls else machine.opaque(found.reason)

@@ -35,7 +35,7 @@ _ORDER_METHODS = {
 
 
 def compared(machine: Machine, word: str, left: object, right: object) -> object:
-    """The result of a comparison."""
+    """Return the result of a comparison."""
     if word in ("is", "is-not"):
         found: object = is_same(machine, left, right)
     elif word in ("in", "not-in"):
@@ -50,12 +50,12 @@ def compared(machine: Machine, word: str, left: object, right: object) -> object
 
 
 def negated(machine: Machine, found: object) -> object:
-    """``not`` of an answer that may be opaque."""
+    """Return the negation of a result that may be opaque."""
     return machine.negation(found) if isinstance(found, Opaque) else not found
 
 
 def _equality(machine: Machine, word: str, left: object, right: object) -> object:
-    """The answer for ``==`` or ``!=``; that of tensors is a tensor."""
+    """Return the result of ``==`` or ``!=``; for tensors, a tensor."""
     found = asked(machine, word, (left, right)) if not is_ordinary(left) or not is_ordinary(right) else NOT_KNOWN
     if found is not NOT_KNOWN:
         return found
@@ -80,7 +80,7 @@ def is_ordinary(value: object) -> bool:
 
 
 def is_same(machine: Machine, left: object, right: object) -> bool | Opaque:
-    """The answer for ``left is right``."""
+    """Return the result of ``left is right``."""
     if left is right and not isinstance(left, Opaque):
         return True
     opaque = first_opaque((left, right))
@@ -109,7 +109,7 @@ def is_same(machine: Machine, left: object, right: object) -> bool | Opaque:
 
 
 def equal(machine: Machine, left: object, right: object) -> bool | Opaque:
-    """The answer for ``left == right`` where it is a boolean."""
+    """Return the result of ``left == right`` if it is a boolean."""
     machine.spend(1)
     opaque = first_opaque((left, right))
     if opaque is not None:
@@ -128,7 +128,7 @@ def equal(machine: Machine, left: object, right: object) -> bool | Opaque:
 
 
 def matches(machine: Machine, left: object, right: object) -> bool | Opaque:
-    """Whether a container takes two values for the same: they are identical or equal."""
+    """Whether a container treats two values as the same: they are identical or equal."""
     return True if left is right and not isinstance(left, Opaque) else equal(machine, left, right)
 
 
@@ -148,7 +148,7 @@ def _equal_others(machine: Machine, left: object, right: object) -> bool | Opaqu
 
 
 def _equal_members(machine: Machine, left: object, right: object) -> bool | Opaque:
-    """Whether values are equal of which one is a member of an enumeration."""
+    """Return whether two values are equal; one of them is an enumeration member."""
     if isinstance(left, EnumMember) and isinstance(right, EnumMember) and left == right:
         return True
     for item in (left, right):
@@ -167,7 +167,7 @@ def _equal_objects(machine: Machine, left: object, right: object) -> bool | Opaq
         if fields is not None and isinstance(value, Object):
             if not isinstance(other, Object) or other.cls != value.cls:
                 continue
-            machine.spend(20)  # as finding the fields does
+            machine.spend(20)  # like finding the fields does
             names = [item.name for item in fields]
             return _all(equal(machine, *(machine.attribute(item, name) for item in (value, other))) for name in names)
         method = special_method(machine, value, "__eq__")
@@ -182,7 +182,7 @@ def _equal_objects(machine: Machine, left: object, right: object) -> bool | Opaq
 
 
 def _is_known(machine: Machine, value: object) -> bool:
-    """Whether it is known to which values another one is equal."""
+    """Whether it is known which values a value is equal to."""
     plain = isinstance(value, Identical) and (not isinstance(value, EnumMember) or is_plain_enum(machine, value))
     return plain or is_ordinary(value)
 
@@ -216,7 +216,7 @@ def _equal_dictionaries(machine: Machine, left: dict[object, object], right: dic
 
 
 def _all(answers: object) -> bool | Opaque:
-    """Whether all answers are true; opaque ones only count where none is false."""
+    """Whether all answers are true; opaque answers only count if none is false."""
     opaque: Opaque | None = None
     for item in answers:  # type: ignore[attr-defined]
         if isinstance(item, Opaque):
@@ -245,7 +245,7 @@ def _ordered(machine: Machine, word: str, left: object, right: object) -> object
 
 
 def contains(machine: Machine, holder: object, item: object) -> bool | Opaque:
-    """The answer for ``item in holder``."""
+    """Return the result of ``item in holder``."""
     if isinstance(holder, Opaque):
         return holder
     if id(holder) in machine.tainted:

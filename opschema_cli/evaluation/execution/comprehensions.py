@@ -15,7 +15,7 @@ from opschema_cli.source.python import Expr
 
 
 def comprehension(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """The value of a comprehension; a generator expression runs when it is iterated over."""
+    """Return the value of a comprehension; a generator expression only runs when it is iterated over."""
     clauses = [item for item in expr.items if item.kind == "for"]
     parts = [item for item in expr.items if item.kind != "for"]
     if any(item.text == "async" for item in clauses):
@@ -47,7 +47,7 @@ def comprehension(machine: Machine, scope: Environment, expr: Expr) -> object:
 def _rows(
     machine: Machine, scope: Environment, parts: Sequence[Expr], clauses: Sequence[Expr], first: object
 ) -> Iterator[object]:
-    """The elements; of a dictionary its pairs."""
+    """Yield the elements; for a dictionary, its pairs."""
     target, _, *conditions = clauses[0].items
     for value in machine.iterate(first):
         machine.spend(1)

@@ -12,11 +12,11 @@ PASSING = frozenset(
     | {"warnings.catch_warnings", "contextlib.nullcontext", "torch.amp.autocast", "torch.autocast"}
     | {"torch.device", "torch.npu.device", "torch.random.fork_rng", "torch.cuda.nvtx.range", "open", "threading.Lock"}
 )
-"""Context managers outside the workspace that let exceptions pass."""
+"""External context managers that let exceptions propagate."""
 
 
 def entered(machine: Machine, context: object) -> object:
-    """The value that ``with context as name`` binds."""
+    """Return the value that ``with context as name`` binds."""
     if isinstance(context, Object):
         method = machine.special(context, "__enter__")
         if method is not None:
@@ -25,7 +25,7 @@ def entered(machine: Machine, context: object) -> object:
 
 
 def left(machine: Machine, context: object, thrown: Thrown | None) -> bool:
-    """Leave a context, perhaps by an exception, and report whether it is swallowed."""
+    """Leave a context, possibly by an exception. Return whether the exception is suppressed."""
     if isinstance(context, Object):
         method = machine.special(context, "__exit__")
         if method is not None:

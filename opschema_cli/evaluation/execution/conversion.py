@@ -1,4 +1,4 @@
-"""Values of the evaluator as values of executed code."""
+"""Converts values of the evaluator to values of executed code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONSTANTS: dict[str, object] = {
 
 
 def external(machine: Machine, name: str) -> object:
-    """The value of a name outside the workspace."""
+    """Return the value of a name outside the workspace."""
     known = machine.shared.externals
     if name not in known:
         known[name] = _external(machine, name)
@@ -55,7 +55,7 @@ def _external(machine: Machine, name: str) -> object:
 
 
 def converted(machine: Machine, values: Values) -> object:
-    """The one value that an expression has; opaque when it may have several."""
+    """Return the only possible value of an expression; opaque if it may have several."""
     machine.spend(1)
     if len(values) != 1:
         return machine.opaque("it may be one of several values")
@@ -104,7 +104,7 @@ def _set(machine: Machine, elements: Iterable[object]) -> object:
 
 
 def argument(machine: Machine, item: BoundArgument) -> object:
-    """The value of an argument that the evaluator bound."""
+    """Return the value of an argument that the evaluator bound."""
     return converted(machine, machine.evaluator.values(item))
 
 
@@ -117,12 +117,12 @@ def _partial(machine: Machine, value: Partial) -> object:
 
 
 def closure_of(machine: Machine, value: Func) -> Closure:
-    """A function of the evaluator, with the variables of the frames around it."""
+    """Return a function of the evaluator with the variables of the enclosing frames."""
     return Closure(value.body, framed(machine, value.frame))
 
 
 def framed(machine: Machine, frame: Frame) -> Environment | None:
-    """The variables of an evaluated function; None of a module or class."""
+    """Return the variables of an evaluated function; None for a module or class."""
     if frame.body.function is None:
         return framed(machine, frame.parent) if frame.parent is not None else None
     names = machine.names_of(frame.body)
@@ -131,7 +131,7 @@ def framed(machine: Machine, frame: Frame) -> Environment | None:
 
 
 def value_in_frame(machine: Machine, scope: Environment, name: str) -> object:
-    """The value of a variable of an evaluated function."""
+    """Return the value of a variable of an evaluated function."""
     if scope.frame is None:
         return machine.opaque(f"`{name}` is not bound")
     if name not in scope.variables:

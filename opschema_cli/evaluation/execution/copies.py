@@ -1,4 +1,4 @@
-"""Copies of values: what one path of an execution changes is not seen by another."""
+"""Copies of values, so that changes on one path of an execution are invisible to the others."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _UNCHANGING = frozenset(
 
 
 class Copier:
-    """Copies containers, objects and variables; each once, so that two references to one stay so."""
+    """Copies containers, objects and variables; each one once, so that references stay shared."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[object, object]] = {}
 
     def tuple(self, values: tuple[object, ...]) -> tuple[object, ...]:
-        """The values as copies."""
+        """Return copies of the values."""
         return tuple(map(self.copy, values))
 
     def copy(self, value: object) -> object:
-        """A value as a copy; what cannot change is itself."""
+        """Return a copy of a value; an immutable value is returned unchanged."""
         if type(value) in _UNCHANGING:
             return value
         known = self._made.get(id(value))

@@ -1,4 +1,4 @@
-"""Dataclasses: the ``__init__`` that is generated from their fields."""
+"""Dataclasses: their generated ``__init__``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def is_dataclass(machine: Machine, ref: ClassRef) -> bool:
 
 @cached_by_class
 def fields_of(machine: Machine, ref: ClassRef) -> list[Field] | None:
-    """The fields of a dataclass in their order; None where they are not known."""
+    """Return the fields of a dataclass in order; None if they are not known."""
     return record_fields.fields_of(machine.evaluator.program, ref)
 
 
 @cached_by_class
 def compared_fields(machine: Machine, ref: ClassRef) -> list[Field] | None:
-    """The fields that the generated ``__eq__`` of a class compares; None if its ``__eq__`` is not one of a dataclass."""
+    """Return the fields that the generated ``__eq__`` of a class compares; None if its ``__eq__`` is not generated."""
     for item in machine.evaluator.program.lineage(ref):
         if item.cls.body.named.get("__eq__"):
             return None
@@ -40,7 +40,7 @@ def compared_fields(machine: Machine, ref: ClassRef) -> list[Field] | None:
 def initialised(
     machine: Machine, this: Object, ref: ClassRef, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> None:
-    """Do what the generated ``__init__`` of a dataclass does to an object."""
+    """Apply the generated ``__init__`` of a dataclass to an object."""
     fields = fields_of(machine, ref)
     if fields is None:
         machine.stop("a dataclass whose fields are not known")
@@ -65,7 +65,7 @@ def initialised(
 
 
 def _defaulted(machine: Machine, this: Object, item: Field) -> bool:
-    """Give a field its default; False when it has none."""
+    """Set a field to its default. Return False if it has none."""
     scope = class_scope(machine, item.owner)
     if item.factory is not None:
         this.attributes[item.name] = machine.call(machine.evaluate(scope, item.factory), (), {})

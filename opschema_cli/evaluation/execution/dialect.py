@@ -24,28 +24,28 @@ from opschema_cli.evaluation.execution.values import Closure, Opaque
 
 
 class Caller(Protocol):
-    """The interpreter as a dialect sees it."""
+    """The interpreter as seen by a dialect."""
 
     def opaque(self, reason: str) -> Opaque:
-        """A value that is not known."""
+        """Return an unknown value."""
 
     def throw(self, name: str, message: object = None) -> NoReturn:
         """Raise a built-in exception in the executed code."""
 
     def stop(self, reason: str) -> NoReturn:
-        """End the execution, whose result cannot be known."""
+        """End the execution because its result cannot be known."""
 
     def spend(self, steps: int) -> None:
         """Count steps of work."""
 
     def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
-        """The result of a call of a value."""
+        """Call a value, and return the result."""
 
     def attribute(self, value: object, name: str) -> object:
-        """The attribute of a value."""
+        """Return the attribute of a value."""
 
     def annotations(self, function: Closure) -> list[object]:
-        """The annotations of a function's parameters, evaluated where the function is written; None where there is none."""
+        """Return the annotations of a function's parameters, evaluated at its definition; None for those without one."""
 
 
 class Call(msgspec.Struct, frozen=True, eq=False):
@@ -56,7 +56,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     keywords: Mapping[str, object] = msgspec.field(default_factory=dict)
 
     def opaque(self, reason: str) -> Opaque:
-        """A result that is not known."""
+        """Return an unknown result."""
         return self.machine.opaque(reason)
 
     def throw(self, name: str, message: object = None) -> NoReturn:
@@ -64,7 +64,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
         self.machine.throw(name, message)
 
     def bound(self, *names: str) -> dict[str, object] | None:
-        """The arguments by the names of the parameters; those that are not passed are left out. None if it passes others."""
+        """The arguments by parameter name, without missing ones; None if other arguments are passed."""
         found = dict(zip(names, self.positional, strict=False))
         wrong = len(self.positional) > len(names) or any(name in found or name not in names for name in self.keywords)
         return None if wrong else {**found, **self.keywords}
@@ -75,7 +75,7 @@ class _NotKnown:
 
 
 NOT_KNOWN = _NotKnown()
-"""Answer of a dialect that does not know."""
+"""Answer of a dialect that does not know a value."""
 
 ExternalFunction: TypeAlias = Callable[[Call], object]
 

@@ -1,4 +1,4 @@
-"""Exceptions: which classes an exception is of, and the message that it has."""
+"""Exceptions: their classes and messages."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from opschema_cli.evaluation.values import ClassValue, ExternalName
 
 
 def is_error_name(name: str) -> bool:
-    """Whether a name is that of a built-in exception."""
+    """Whether a name refers to a built-in exception."""
     return name in BUILTIN_ERRORS
 
 
 def made_error(machine: Machine, name: str, positional: Sequence[object]) -> ErrorValue:
-    """An exception of a built-in class."""
+    """Return an exception of a built-in class."""
     return ErrorValue(name, tuple(positional))
 
 
 def class_name(error: ErrorValue | Object) -> str:
-    """The name of an exception's class."""
+    """Return the name of an exception's class."""
     return error.name.rpartition(".")[2] or "Exception" if isinstance(error, ErrorValue) else error.cls.ref.name
 
 
 def message_of(machine: Machine, error: ErrorValue | Object) -> str | None:
-    """The text of an exception; None if it is not known."""
+    """Return the text of an exception; None if it is not known."""
     arguments = arguments_of_error(machine, error)
     if arguments is None or len(arguments) != 1:
         return "" if arguments == () else None
@@ -37,7 +37,7 @@ def message_of(machine: Machine, error: ErrorValue | Object) -> str | None:
 
 
 def catches(machine: Machine, kind: object, error: ErrorValue | Object) -> bool | Opaque:
-    """Whether a handler for ``kind``, a class or a tuple of them, catches an exception."""
+    """Whether a handler for ``kind``, a class or a tuple of classes, catches an exception."""
     if isinstance(kind, tuple):
         answers = [catches(machine, item, error) for item in kind]
         if True in answers:
@@ -66,7 +66,7 @@ def _catches_error(machine: Machine, kind: object, error: ErrorValue) -> bool | 
 
 
 def _outer(error: ErrorValue) -> tuple[type[BaseException], ...]:
-    """The built-in exceptions that are no ``Exception``."""
+    """Return the built-in exceptions that are not a subclass of ``Exception``."""
     return (KeyboardInterrupt, SystemExit, GeneratorExit) if error.name else ()
 
 

@@ -65,7 +65,7 @@ class Executor:
         arguments: Mapping[str, object] | None = None,
         positional: Sequence[object] = (),
     ) -> Outcome:
-        """The outcome of calling a function with arguments by name, and others before them by position.
+        """Call a function with arguments by name, and others before them by position.
 
         The arguments are not changed: the function works on copies of containers and objects.
         """
@@ -80,13 +80,13 @@ class Executor:
     def construct(
         self, cls: ClassValue, arguments: Mapping[str, object] | None = None, positional: Sequence[object] = ()
     ) -> Outcome:
-        """The outcome of making an object of a class, an :class:`Object` with the attributes that its ``__init__`` sets."""
+        """Create an object of a class: an :class:`Object` with the attributes that its ``__init__`` sets."""
         return self.call(cls, arguments, positional)
 
     def method(
         self, this: Object, name: str, arguments: Mapping[str, object] | None = None, positional: Sequence[object] = ()
     ) -> Outcome:
-        """The outcome of calling a method of an object."""
+        """Call a method of an object."""
         words = dict(arguments or {})
 
         def run(machine: Machine, copy: Copier) -> object:
@@ -97,7 +97,7 @@ class Executor:
         return self._outcome(run)
 
     def made(self, cls: ClassValue, name: str) -> Outcome:
-        """The member of a class, by what ``__init_subclass__`` of its bases makes of it."""
+        """Return the member of a class after ``__init_subclass__`` of its bases has run."""
         return self._outcome(lambda machine, copy: made_member(machine, cls, name))
 
     def _callable(self, machine: Machine, function: object) -> object:
@@ -112,12 +112,12 @@ class Executor:
     # Paths
 
     def _outcome(self, run: Callable[[Machine, Copier], object]) -> Outcome:
-        """The outcome of all paths: those that raise do not count where others return."""
+        """Return the outcome of all paths: those that raise do not count if others return."""
         found = self._followed(run, joining=False) or self._followed(run, joining=True)
         return found or Unresolved("there are too many paths")
 
     def _followed(self, run: Callable[[Machine, Copier], object], *, joining: bool) -> Outcome | None:
-        """The outcome of all paths; None where there are too many."""
+        """Return the outcome of all paths; None if there are too many."""
         waiting = deque[tuple[bool, ...]]([()])
         found: list[tuple[list[bool], Outcome]] = []
         budget = self.most_steps

@@ -1,4 +1,4 @@
-"""Values of expressions, by their kind."""
+"""Evaluates expressions, by kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from opschema_cli.source.python import Expr
 
 
 def value_of(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """The value of an expression."""
+    """Return the value of an expression."""
     machine.steps += 1
     if machine.steps > machine.steps_left:
         machine.spend(0)
@@ -50,7 +50,7 @@ def value_of(machine: Machine, scope: Environment, expr: Expr) -> object:
 _COMPUTED = frozenset(
     {"call", "binary", "subscript", "fstring", "listcomp", "setcomp", "dictcomp", "generator", "tuple", "list"}
 )
-"""Kinds of expressions that are new values, even if the reason why one is not known is that of a part."""
+"""Expression kinds that create new values, even if the reason why one is unknown comes from a part."""
 
 
 def _literal(machine: Machine, scope: Environment, expr: Expr) -> object:
@@ -69,7 +69,7 @@ def _name(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 @lru_cache(maxsize=4096)
 def _words(dotted: str) -> tuple[str, tuple[str, ...]]:
-    """The first word of a dotted name, and the others."""
+    """Return the first word of a dotted name, and the others."""
     first, *rest = dotted.split(".")
     return first, tuple(rest)
 
@@ -81,7 +81,7 @@ def _attribute(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 
 def _member(machine: Machine, value: object, name: str) -> object:
-    """An attribute; of an unknown value another one, which is the same each time."""
+    """Return an attribute; an unknown value has an unknown attribute, which is the same each time."""
     if machine.guarded and isinstance(value, Opaque | ExternalName):
         machine.may_miss(value, name)
     return machine.derived(value, name) if isinstance(value, Opaque) else machine.attribute(value, name)
@@ -102,7 +102,7 @@ def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 
 def _callee(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """The callee of a call; an exception from reading a name is left to the call."""
+    """Return the callee of a call; an exception from reading a name is left to the call."""
     if expr.kind != "name":
         return machine.evaluate(scope, expr)
     guarded, machine.guarded = machine.guarded, 0

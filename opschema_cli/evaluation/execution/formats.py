@@ -18,7 +18,7 @@ _PERCENT = re.compile(r"%(?:%|[-+ #0]*\d{0,3}(?:\.\d{1,3})?[sdrxXofFeEgGic])")
 
 
 def text_of(machine: Machine, value: object, conversion: str = "", spec: str = "") -> str | Opaque:
-    """``value`` in a formatted string; ``conversion`` is ``r``, ``s``, ``a`` or empty."""
+    """Return ``value`` in a formatted string; ``conversion`` is ``r``, ``s``, ``a`` or empty."""
     if isinstance(value, Opaque):
         return value
     if isinstance(value, ErrorValue | Object) and not conversion:
@@ -37,7 +37,7 @@ def text_of(machine: Machine, value: object, conversion: str = "", spec: str = "
 
 
 def arguments_of_error(machine: Machine, value: ErrorValue | Object) -> tuple[object, ...] | None:
-    """The arguments of an exception whose text they are; None for any other object."""
+    """Return the arguments of an exception that determine its text; None for any other object."""
     if isinstance(value, ErrorValue):
         return value.arguments
     found = machine.evaluator.program.mro(value.cls.ref)
@@ -65,13 +65,13 @@ def _has_order(value: object) -> bool:
 
 
 def limited(machine: Machine, text: str) -> str | Opaque:
-    """A string that is not too long."""
+    """Return a string, or opaque if it is too long."""
     machine.spend(len(text) // 100)
     return text if len(text) <= MAX_CHARACTERS else machine.opaque("a long string")
 
 
 def percent_formatted(machine: Machine, text: str, value: object) -> str | Opaque:
-    """``text % value``."""
+    """Return ``text % value``."""
     if isinstance(value, Opaque):
         return value
     rest = _PERCENT.sub("", text)

@@ -10,7 +10,7 @@ from opschema_cli.source.python import Expr, Statement
 
 
 def defined(machine: Machine, scope: Environment, item: Statement) -> object:
-    """The value that a ``def`` or ``class`` binds."""
+    """Return the value that a ``def`` or ``class`` binds."""
     found = [body for body in machine.evaluator.bodies.within(scope.body) if _is_at(body, item)]
     if not found or found[0].function is None:
         return machine.opaque("a class that a function makes")
@@ -22,7 +22,7 @@ def _is_at(body: Body, item: Statement) -> bool:
 
 
 def lambda_of(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """The value of a lambda."""
+    """Return the value of a lambda."""
     body = machine.evaluator.bodies.of_lambda(scope.body, expr)
     return _closure(machine, scope, body) if body is not None else machine.opaque("a lambda that is not found")
 

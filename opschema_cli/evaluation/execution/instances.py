@@ -52,13 +52,13 @@ _OWN |= {f"typing.{name.title()}": _OWN[name] for name in ("tuple", "list", "dic
 
 
 def isinstance_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``isinstance(value, classes)``."""
+    """Return the result of ``isinstance(value, classes)``."""
     value, kinds = positional
     return _among(machine, kinds, lambda kind: _is_instance(machine, value, kind))
 
 
 def _among(machine: Machine, kinds: object, answer: Callable[[object], bool | Opaque]) -> bool | Opaque:
-    """Whether one of several classes answers; opaque where none does and one may."""
+    """Whether the answer holds for one of several classes; opaque if it holds for none but may for one."""
     answers = [answer(kind) for kind in _flat(kinds)]
     if True in answers:
         return True
@@ -132,7 +132,7 @@ def _is_other(machine: Machine, value: object, kind: object, name: str) -> bool 
 
 
 def issubclass_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``issubclass(cls, classes)``."""
+    """Return the result of ``issubclass(cls, classes)``."""
     cls, kinds = positional
     if not isinstance(cls, ClassValue):
         return machine.opaque("the bases of a class")
@@ -140,7 +140,7 @@ def issubclass_of(machine: Machine, positional: list[object], keywords: dict[str
 
 
 def type_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``type(value)``."""
+    """Return the result of ``type(value)``."""
     if len(positional) != 1:
         return NOT_KNOWN
     value = positional[0]

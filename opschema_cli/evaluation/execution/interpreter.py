@@ -25,35 +25,35 @@ from opschema_cli.source.python import Expr, PythonFile, Statement
 
 
 class Interpreter(Machine):
-    """A machine whose operations are those of this package."""
+    """A machine with the operations of this package."""
 
     evaluate = value_of
 
     def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
-        """The result of a call."""
+        """Call a value, and return the result."""
         found = called(self, function, positional, keywords)
         if self.joins and isinstance(found, Running):
             self.born[id(found)] = found
         return found
 
     def attribute(self, value: object, name: str) -> object:
-        """An attribute of a value."""
+        """Return an attribute of a value."""
         if name == "__dict__" and isinstance(value, ClassValue):
             return namespace(self, value)
         return attribute_of(self, value, name)
 
     def annotations(self, function: Closure) -> list[object]:
-        """The annotations of a function's parameters, evaluated where the function is written; None where there is none."""
+        """Return the annotations of a function's parameters, evaluated at its definition; None for those without one."""
         scope = function.around or module_scope(self, function.body.file)
         found = (param.annotation for param in function.body.params)
         return [None if item is None else self.evaluate(scope, item) for item in found]
 
     def iterate(self, value: object) -> Iterator[object]:
-        """The elements of an iterable."""
+        """Yield the elements of an iterable."""
         return elements_of(self, value)
 
     def truth(self, value: object) -> bool:
-        """Whether a value is true; of an opaque one both are tried."""
+        """Whether a value is true; for an opaque value, both are tried."""
         if value is True or value is False:
             return value
         found = truth_of(self, value)
@@ -64,27 +64,27 @@ class Interpreter(Machine):
         return run(self, scope, statements)
 
     def special(self, value: Object, name: str) -> object:
-        """A method of an object that Python calls by itself; None where its class has none."""
+        """Return a method of an object that Python calls implicitly; None if its class has none."""
         found = member(self, value.cls, name)
         return None if found is ABSENT else found if isinstance(found, Opaque) else bound(self, value, found, name)
 
     def hashes_by_identity(self, value: Object) -> bool:
-        """Whether an object equals no other one."""
+        """Whether an object only equals itself."""
         methods = [member(self, value.cls, name) for name in ("__eq__", "__hash__")]
         return all(item is ABSENT for item in methods) and not is_dataclass(self, value.cls.ref)
 
     def held(self, scope: Environment, expr: Expr) -> object:
-        """The value of an expression that a module's name holds."""
+        """Return the value of an expression assigned to a module's name."""
         return held(self, scope, expr)
 
     def module_name(self, file: PythonFile, name: str) -> object:
-        """The value of a module's name."""
+        """Return the value of a module's name."""
         return module_name(self, file, name)
 
     def framed(self, scope: Environment, name: str) -> object:
-        """The value of a name in the frame of a function that is not executed, or in the body of a class."""
+        """Return the value of a name in the frame of a function that is not executed, or in a class body."""
         return in_class(self, scope, name) if scope.body.cls is not None else value_in_frame(self, scope, name)
 
     def names_of(self, body: Body) -> Names:
-        """The names of a function."""
+        """Return the names of a function."""
         return names_in(body)

@@ -12,7 +12,7 @@ from opschema_cli.evaluation.values import ClassValue
 
 
 def elements_of(machine: Machine, value: object, *, ordered: bool = True) -> Iterator[object]:
-    """The elements of an iterable; those of a set where their order does not matter (``ordered`` is false) or is sure."""
+    """Yield the elements of an iterable; those of a set only if their order does not matter (``ordered`` is false) or is known."""
     if isinstance(value, Opaque):
         raise UnknownElementsError(f"iteration over {value.reason}", machine.place)
     if id(value) in machine.tainted:
@@ -36,12 +36,12 @@ def elements_of(machine: Machine, value: object, *, ordered: bool = True) -> Ite
 
 
 def _has_sure_order(value: set[object] | frozenset[object]) -> bool:
-    """Whether the order of a set is the same in each run: it is that of small numbers."""
+    """Whether the order of a set is the same in each run, as for small numbers."""
     return all(type(item) is int and 0 <= item < len(value) for item in value)
 
 
 def _stepped(machine: Machine, values: Iterable[object]) -> Iterator[object]:
-    """The elements of what may fail while it is iterated over."""
+    """Yield the elements of an iterable that may fail during iteration."""
     iterator = iter(values)
     while True:
         machine.spend(1)

@@ -1,4 +1,4 @@
-"""Branches on conditions that are not known, executed one after the other and joined.
+"""Branches on unknown conditions, executed one after the other and joined.
 
 This is tried where following each path on its own takes too many of them. The branches may only bind variables of their
 function; one that changes anything else, or leaves the function where the other does not, is decided after all, from the
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Branch(msgspec.Struct):
-    """How a branch ended: its completion and variables, or what it raised."""
+    """How a branch ended: its completion and variables, or its exception."""
 
     completion: object
     variables: dict[str, object]
@@ -46,7 +46,7 @@ def joined(
     condition: Opaque,
     run: Callable[[bool], Generator[object, object, T]],
 ) -> T | None:
-    """Execute both branches of an ``if``, and give the variables the values that they have after either."""
+    """Execute both branches of an ``if``, and set the variables to the values after either branch."""
     before = dict(scope.variables)
     machine.joins.append((scope.body.file.path, item.start))
     machine.assume(condition, True)
@@ -86,7 +86,7 @@ def _branch(machine: Machine, scope: Environment, steps: Generator[object, objec
 
 
 def _completion(merger: _Joiner, left: object, right: object) -> object:
-    """The completion of both branches: nothing, the same jump, or a result."""
+    """Return the completion of both branches: nothing, the same jump, or a result."""
     if left is None or left is right:
         return left
     if not hasattr(left, "value") or not hasattr(right, "value"):
@@ -95,7 +95,7 @@ def _completion(merger: _Joiner, left: object, right: object) -> object:
 
 
 class _Joiner(Merger):
-    """Merges values of variables; containers and objects only if they are the same ones."""
+    """Merges values of variables; containers and objects only if they are identical."""
 
     def __init__(self, machine: Machine, key: tuple[str, int]) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class _Joiner(Merger):
         self.key = key
 
     def lost(self) -> None:
-        """Decide the condition after all."""
+        """Give up joining, and decide the condition."""
         self.machine.not_joined(self.key)
 
     def _merged(self, left: object, right: object) -> object:

@@ -1,4 +1,4 @@
-"""Base class of the interpreter: its state, and the operations that its parts need of one another.
+"""Base class of the interpreter: its state, and the operations that its parts call on each other.
 
 The parts are modules of functions that take a machine; :class:`~opschema_cli.evaluation.execution.interpreter.Interpreter`
 puts them together.
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class FoundMember(msgspec.Struct, frozen=True):
-    """Where a class has an attribute: ``found`` in the last of the classes ``searched``, or why that is not known."""
+    """The result of looking up a class attribute: ``found`` in the last of the classes ``searched``, or why that is not known."""
 
     searched: tuple[ClassRef, ...] = ()
     found: FunctionRef | ValueRef | ClassRef | None = None
@@ -37,39 +37,39 @@ class FoundMember(msgspec.Struct, frozen=True):
 
 
 class Shared(msgspec.Struct):
-    """State that the executions of one tree share."""
+    """State shared by the executions of one tree."""
 
     by_dialect: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
-    """The functions of dialects that compute calls of functions of the tree."""
+    """The dialect functions that compute calls of workspace functions."""
     readers: dict[str, tuple[ExternalFunction, ...]] = msgspec.field(default_factory=dict)
-    """The functions of dialects that compute calls of external names."""
+    """The dialect functions that compute calls of external names."""
     externals: dict[str, object] = msgspec.field(default_factory=dict)
     """Values of external names."""
     resolved: dict[tuple[str, str], Resolution] = msgspec.field(default_factory=dict)
-    """Definitions of modules' names, by path and name."""
+    """Definitions of module names, by path and name."""
     plain_methods: dict[Body, bool] = msgspec.field(default_factory=dict)
-    """Whether no decorator of a method makes anything but another kind of method of it."""
+    """Whether the decorators of a method only make another kind of method of it."""
     constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
-    """Values of modules' names that cannot change, or are not known."""
+    """Values of module names that are immutable or unknown."""
     containers: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
-    """Containers that names of modules hold; each execution gets a copy."""
+    """Containers held by module names; each execution gets a copy."""
     examined: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    """The names of modules whose containers have been looked at, whether other values share a part of them."""
+    """The module names whose containers have been checked for parts shared with other values."""
     members: dict[tuple[ClassKey, str, ClassKey | None], FoundMember] = msgspec.field(default_factory=dict)
     kinds: dict[Body, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of method that decorators make of functions."""
     decorated: dict[ClassKey, bool] = msgspec.field(default_factory=dict)
-    """Whether decorators may put something else in the place of a class."""
+    """Whether decorators may replace a class."""
     forked: set[tuple[str, int]] = msgspec.field(default_factory=set)
     """The branches that are not joined, by file and place."""
     setters: dict[ClassKey, dict[str, Body]] = msgspec.field(default_factory=dict)
     """The setters of properties, by class."""
     of_classes: dict[tuple[object, ClassKey], object] = msgspec.field(default_factory=dict)
-    """Results of functions that are :func:`cached_by_class`."""
+    """Results of functions decorated with :func:`cached_by_class`."""
 
 
 def cached_by_class(function: Callable[[Machine, ClassRef], T]) -> Callable[[Machine, ClassRef], T]:
-    """Compute a fact about a class, which no execution can change, once for a tree."""
+    """Cache a fact about a class, which no execution can change, for the tree."""
 
     @wraps(function)
     def cached(machine: Machine, ref: ClassRef) -> T:
@@ -82,7 +82,7 @@ def cached_by_class(function: Callable[[Machine, ClassRef], T]) -> Callable[[Mac
 
 
 class Machine(ABC):
-    """One execution along one path: where it stands, and the work that it has done."""
+    """One execution along one path: its current place and the work done so far."""
 
     def __init__(
         self, evaluator: Evaluator, dialects: Sequence[ExecutionDialect], choices: Choices, shared: Shared
@@ -128,12 +128,12 @@ class Machine(ABC):
     # The place of execution
 
     def at(self, body: Body, item: Expr | Statement) -> None:
-        """Remember the code that is executed."""
+        """Record the code that is being executed."""
         self._body, self._item = body, item
 
     @property
     def place(self) -> Place | None:
-        """The place of the code that is executed."""
+        """The place of the code that is being executed."""
         return self._body.at(self._item.span) if self._body is not None and self._item is not None else None
 
     def spend(self, steps: int) -> None:
@@ -162,15 +162,15 @@ class Machine(ABC):
         raise Thrown(ErrorValue(name, (text,)), self.place)
 
     def stop(self, reason: str) -> NoReturn:
-        """End the execution, whose result cannot be known."""
+        """End the execution because its result cannot be known."""
         raise Undecided(reason, self.place)
 
     def opaque(self, reason: str) -> Opaque:
-        """A value that is not known."""
+        """Return an unknown value."""
         return Opaque(reason, self.place)
 
     def derived(self, value: object, how: str) -> Opaque:
-        """An unknown value that is computed from another one, always the same one."""
+        """Return an unknown value computed from another one, always the same one."""
         key = (id(value), how)
         if key not in self._derived:
             reason = value.reason if isinstance(value, Opaque) else how
@@ -178,21 +178,21 @@ class Machine(ABC):
         return self._derived[key][1]
 
     def outside(self, name: ExternalName) -> Opaque:
-        """The truth of a name outside the workspace."""
+        """Return the unknown truth value of a name outside the workspace."""
         if name not in self._outside:
             self._outside[name] = self.opaque(f"the truth of `{name.name}`")
         return self._outside[name]
 
     def negation(self, value: Opaque) -> Opaque:
-        """``not`` of an unknown value."""
+        """Return the negation of an unknown value."""
         return value.negates if value.negates is not None else Opaque(value.reason, value.place, value)
 
     def is_decided(self, value: Opaque) -> bool:
-        """Whether it is known on this path that an unknown value is true, or false."""
+        """Whether the truth of an unknown value is decided on this path."""
         return self.is_decided(value.negates) if value.negates is not None else id(value) in self._decided
 
     def assume(self, value: Opaque, truth: bool | None) -> None:
-        """Take an unknown value to be true or false from here on; with None neither."""
+        """Assume that an unknown value is true or false from here on; None removes the assumption."""
         if value.negates is not None:
             self.assume(value.negates, None if truth is None else not truth)
         elif truth is None:
@@ -201,7 +201,7 @@ class Machine(ABC):
             self._decided[id(value)] = value, truth
 
     def not_joined(self, key: tuple[str, int]) -> NoReturn:
-        """Begin the path again, and decide the condition of a branch.
+        """Restart the path, and decide the condition of a branch.
 
         Raises:
             NotJoinedError: always.
@@ -219,35 +219,35 @@ class Machine(ABC):
         return self._decided[id(value)][1]
 
     def choose(self, reason: str) -> bool:
-        """Choose one of two paths; the other is followed later."""
+        """Choose one of two paths; the other one is followed later."""
         self.decisions += 1
         return self.choices.choose(reason, self.place)
 
     def may_raise(self, reason: str, name: str = "") -> None:
-        """Try both that code which is not known raises, and that it does not, where a handler could tell."""
+        """Try both outcomes if a handler could tell them apart: unknown code raises, or it does not."""
         if self.guarded and not self.choose(reason):
             raise Thrown(ErrorValue(name, (self.opaque(reason),)), self.place)
 
     def may_miss(self, value: Opaque | ExternalName, name: str) -> None:
-        """Try both that a value which is not known has an attribute, and that it has none, once for each."""
+        """Try both outcomes once per attribute: an unknown value has it, or does not."""
         key = (id(value) if isinstance(value, Opaque) else value.name, name)
         if key not in self._present:
             self.may_raise(f"the attribute `{name}`", "AttributeError")
             self._present[key] = value
 
     def taint(self, container: object) -> None:
-        """Remember that the contents of a container are not known from here on."""
+        """Record that the contents of a container are unknown from here on."""
         self.tainted[id(container)] = container
 
     def changes(self, container: object) -> None:
-        """Note that a container is about to be changed."""
+        """Record that a container is about to be changed."""
         if self.joins:
             self.not_joined(self.joins[0])
         if self.unsure:
             self.taint(container)
 
     def written(self, value: object) -> object:
-        """A value as it is written to a variable or attribute that lives on."""
+        """Return a value as it is written to a variable or attribute that outlives the call."""
         if self.joins:
             self.not_joined(self.joins[0])
         return self.opaque("it is written in a loop whose turns are not known") if self.unsure else value
@@ -256,51 +256,51 @@ class Machine(ABC):
 
     @abstractmethod
     def evaluate(self, scope: Environment, expr: Expr) -> object:
-        """The value of an expression."""
+        """Return the value of an expression."""
 
     @abstractmethod
     def special(self, value: Object, name: str) -> object:
-        """A method of an object that Python calls by itself; None where its class has none."""
+        """Return a method of an object that Python calls implicitly; None if its class has none."""
 
     @abstractmethod
     def hashes_by_identity(self, value: Object) -> bool:
-        """Whether an object equals no other one."""
+        """Whether an object only equals itself."""
 
     @abstractmethod
     def held(self, scope: Environment, expr: Expr) -> object:
-        """The value of an expression that a module's name holds."""
+        """Return the value of an expression assigned to a module's name."""
 
     @abstractmethod
     def module_name(self, file: PythonFile, name: str) -> object:
-        """The value of a module's name."""
+        """Return the value of a module's name."""
 
     @abstractmethod
     def framed(self, scope: Environment, name: str) -> object:
-        """The value of a name in the frame of a function that is not executed."""
+        """Return the value of a name in the frame of a function that is not executed."""
 
     @abstractmethod
     def names_of(self, body: Body) -> Names:
-        """The names of a function."""
+        """Return the names of a function."""
 
     @abstractmethod
     def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
-        """The result of a call."""
+        """Call a value, and return the result."""
 
     @abstractmethod
     def attribute(self, value: object, name: str) -> object:
-        """An attribute of a value."""
+        """Return an attribute of a value."""
 
     @abstractmethod
     def annotations(self, function: Closure) -> list[object]:
-        """The annotations of a function's parameters, evaluated where the function is written; None where there is none."""
+        """Return the annotations of a function's parameters, evaluated at its definition; None for those without one."""
 
     @abstractmethod
     def iterate(self, value: object) -> Iterator[object]:
-        """The elements of an iterable."""
+        """Yield the elements of an iterable."""
 
     @abstractmethod
     def truth(self, value: object) -> bool:
-        """Whether a value is true; of an opaque one both are tried."""
+        """Whether a value is true; for an opaque value, both are tried."""
 
     @abstractmethod
     def run(self, scope: Environment, statements: Sequence[Statement]) -> Iterator[object]:

@@ -22,11 +22,11 @@ from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName
 from opschema_cli.source.python import Expr, Statement
 
 _SELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
-"""Classes whose one positional pattern matches the value itself."""
+"""Classes whose single positional pattern matches the value itself."""
 
 
 class Matcher:
-    """One comparison of a value with the pattern of a ``case``; ``bound`` are the names that it binds."""
+    """Matches a value against the pattern of a ``case``; ``bound`` holds the names that it binds."""
 
     def __init__(self, machine: Machine, scope: Environment, item: Statement) -> None:
         self.machine = machine
@@ -35,7 +35,7 @@ class Matcher:
         self.bound: dict[str, object] = {}
 
     def matches(self, value: object) -> bool:
-        """Whether the pattern matches; both are tried where that is not known."""
+        """Whether the pattern matches; if that is not known, both are tried."""
         pattern = _pattern(self.scope.body.file.source.text[self.item.start : self.item.blocks[0][0].start])
         if pattern is None:
             self.machine.stop("a pattern that is not followed")
@@ -63,12 +63,12 @@ class Matcher:
         return self.machine.stop("a pattern that is not followed")
 
     def _holds(self, answer: object, value: object, pattern: ast.pattern) -> bool:
-        """Whether an answer is true; the same one each time for one unknown value."""
+        """Whether an answer is true; it is the same each time for one unknown value."""
         known = isinstance(answer, Opaque) and isinstance(value, Opaque) and not isinstance(pattern, ast.MatchSingleton)
         return self.machine.truth(self.machine.derived(value, ast.dump(pattern)) if known else answer)
 
     def _value(self, expr: ast.expr) -> object:
-        """The value of a dotted name or a constant in a pattern."""
+        """Return the value of a dotted name or a constant in a pattern."""
         try:
             return ast.literal_eval(expr)
         except ValueError:
@@ -111,7 +111,7 @@ class Matcher:
             self.bound[name] = values
 
     def _unknown_parts(self, patterns: Sequence[ast.pattern]) -> bool:
-        """Whether patterns match parts that are not known."""
+        """Whether patterns match unknown parts."""
         lost = self.machine.opaque("a part of a value that is not known")
         for item in patterns:
             if isinstance(item, ast.MatchStar):
@@ -153,7 +153,7 @@ class Matcher:
         return self._attributes(pattern, names, value)
 
     def _places(self, kind: object, pattern: ast.MatchClass) -> list[str]:
-        """The attributes that the positional patterns of a class match."""
+        """Return the attributes that the positional patterns of a class match."""
         found = member(self.machine, kind, "__match_args__") if isinstance(kind, ClassValue) else ABSENT
         if not isinstance(found, tuple) and isinstance(kind, ClassValue) and is_dataclass(self.machine, kind.ref):
             fields = fields_of(self.machine, kind.ref)
@@ -181,7 +181,7 @@ class Matcher:
 
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> ast.pattern | None:
-    """The pattern of a ``case`` by its text up to the body; None if it is not parsed on its own."""
+    """Parse the pattern of a ``case`` from its text before the body; None if it cannot be parsed on its own."""
     try:
         (statement,) = ast.parse(f"match _:\n {text}pass").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""One outcome of several paths."""
+"""Merges the outcomes of several paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIFFERENT = "it depends on conditions that are not known"
 
 
 def merged(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome that all paths have; paths that raise do not count where others return."""
+    """Return the common outcome of all paths; paths that raise do not count if others return."""
     values = [item.value for item in outcomes if isinstance(item, Returned)]
     if len(outcomes) == 1:
         return outcomes[0]
@@ -48,7 +48,7 @@ class Merger:
         self._pairs: dict[tuple[int, int], object] = {}
 
     def one(self, left: object, right: object) -> object:
-        """The value that is either of two."""
+        """Return the value that may be either of two."""
         if left is right:
             return left
         key = (id(left), id(right))

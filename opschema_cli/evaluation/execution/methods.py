@@ -1,4 +1,4 @@
-"""Methods of Python's own values: a list of those that are computed, and what they do with values that are not plain."""
+"""Methods of Python's own values: the supported ones, and their results for values that are not plain."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ METHODS: Mapping[type, frozenset[str]] = {
     type(None): frozenset(),
     slice: frozenset({"indices"}),
 }
-"""The methods of each type that are computed."""
+"""The supported methods of each type."""
 
 
 def call_method(
     machine: Machine, this: object, name: str, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """The result of a method of one of Python's own values."""
+    """Return the result of a method of one of Python's own values."""
     if name in _CHANGING:
         machine.changes(this)
     if id(this) in machine.tainted:
@@ -129,7 +129,7 @@ def call_method(
 def _plain(
     machine: Machine, this: object, name: str, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """The result of a method for arguments that are Python's own."""
+    """Return the result of a method for arguments that are Python's own values."""
     opaque = first_opaque((*positional, *keywords.values()))
     if opaque is not None:
         return opaque
@@ -195,7 +195,7 @@ def _of_list(
 
 
 def _search(machine: Machine, this: Sequence[object], name: str, positional: Sequence[object]) -> object:
-    """``index``, ``count`` or ``remove`` of a list or tuple."""
+    """Return the result of ``index``, ``count`` or ``remove`` on a list or tuple."""
     if len(positional) != 1:
         return machine.opaque(f"`{name}` between bounds")
     answers = [matches(machine, item, positional[0]) for item in this]
@@ -248,7 +248,7 @@ def _updated(
 
 
 def mapping_of(machine: Machine, value: object) -> dict[object, object] | Opaque:
-    """The dictionary that a mapping or an iterable of pairs makes."""
+    """Return the dictionary made from a mapping or an iterable of pairs."""
     if isinstance(value, Opaque):
         return value
     if id(value) in machine.tainted:
@@ -294,7 +294,7 @@ def _of_set(
 
 
 def set_of(machine: Machine, value: object) -> set[object] | Opaque:
-    """The set of the elements of an iterable."""
+    """Return the set of the elements of an iterable."""
     if isinstance(value, Opaque):
         return value
     if id(value) in machine.tainted:

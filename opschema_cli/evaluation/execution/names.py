@@ -27,7 +27,7 @@ _COMPUTING = Opaque("a name of a module refers to itself")
 
 
 def module_name(machine: Machine, file: PythonFile, name: str) -> object:
-    """The value of a name of a module when all modules have run."""
+    """Return the value of a module's name after all modules have run."""
     key = (file.path, name)
     if key in machine.globals:
         return machine.globals[key]
@@ -54,7 +54,7 @@ def module_name(machine: Machine, file: PythonFile, name: str) -> object:
 
 
 def _share(machine: Machine, key: tuple[str, str], value: object) -> None:
-    """Keep the value of a module's name for other executions, if nothing else holds a part of it that can change."""
+    """Keep the value of a module's name for other executions, unless something else holds a mutable part of it."""
     if isinstance(value, Opaque):
         machine.shared.constants[key] = value
     elif isinstance(value, list | dict | set | tuple) and key not in machine.shared.examined:
@@ -70,7 +70,7 @@ def _share(machine: Machine, key: tuple[str, str], value: object) -> None:
 
 
 def _note_parts(value: object, found: dict[int, object]) -> bool:
-    """Note the parts of a value that can change; whether it has none but containers and objects of the workspace."""
+    """Record the mutable parts of a value. Return whether these are only containers and workspace objects."""
     if is_constant(value) or isinstance(value, Opaque) or id(value) in found:
         return True
     parts: Iterable[object]
@@ -91,12 +91,12 @@ def _note_parts(value: object, found: dict[int, object]) -> bool:
 
 
 def _is_undisturbed(machine: Machine) -> bool:
-    """Whether what runs does not depend on where it runs: under ``try``, in a loop or branch, or for another name of a module."""
+    """Whether the running code does not depend on its context: a ``try``, a loop, a branch, or another name of a module."""
     return not (machine.naming or machine.guarded or machine.unsure or machine.joins)
 
 
 def is_constant(value: object) -> bool:
-    """Whether a value cannot change."""
+    """Whether a value is immutable."""
     if isinstance(value, tuple):
         return all(map(is_constant, value))
     return is_scalar(value) or isinstance(value, ClassValue | ModuleValue | EnumMember | ExternalName | DtypeValue)
@@ -114,7 +114,7 @@ def _found(machine: Machine, file: PythonFile, name: str) -> object:
 
 
 def resolved(machine: Machine, found: Resolution, file: PythonFile, name: str) -> object:
-    """The value of what a name of a file resolves to."""
+    """Return the value that a name of a file resolves to."""
     match found:
         case ClassRef():
             return ClassValue(found)
@@ -132,13 +132,13 @@ def resolved(machine: Machine, found: Resolution, file: PythonFile, name: str) -
 
 
 def evaluated(machine: Machine, file: PythonFile, name: str) -> object:
-    """The value of a module's name as the evaluator knows it."""
+    """Return the value of a module's name according to the evaluator."""
     evaluator = machine.evaluator
     return converted(machine, evaluator.lookup(evaluator.frames.module(file), name))
 
 
 def _assigned(machine: Machine, found: ValueRef, file: PythonFile, name: str) -> object:
-    """The value of a name that is assigned; executed where it is assigned once."""
+    """Return the value of an assigned name; a single assignment is executed."""
     where, assign = found.file, found.assign
     if (where.path, assign.target) != (file.path, name) and "." not in assign.target:
         return machine.module_name(where, assign.target)
@@ -151,7 +151,7 @@ def _assigned(machine: Machine, found: ValueRef, file: PythonFile, name: str) ->
 
 
 def lasting(machine: Machine, value: object) -> object:
-    """A value that a module or class holds; what other code may have changed in it is not known."""
+    """Return a value that a module or class holds; changes made by other code are unknown."""
     if isinstance(value, Object) and not is_frozen(machine, value.cls.ref):
         return Object(value.cls, {}, False, True)
     if isinstance(value, Running):
@@ -176,7 +176,7 @@ def is_frozen(machine: Machine, ref: ClassRef) -> bool:
 
 
 def _is_changed(machine: Machine, file: PythonFile, assign: Assign) -> bool:
-    """Whether code changes the container that a name of a module holds."""
+    """Whether code changes the container held by a module's name."""
     changes = changes_in(file)
     several = len([item for item in file.assigns.get(assign.target, ()) if item.value is not None]) != 1
     name = assign.target
@@ -184,7 +184,7 @@ def _is_changed(machine: Machine, file: PythonFile, assign: Assign) -> bool:
 
 
 def module_scope(machine: Machine, file: PythonFile) -> Environment:
-    """A scope in which the expressions of a module are evaluated."""
+    """Return a scope for the expressions of a module."""
     return Environment(machine.evaluator.bodies.module(file), {}, Names())
 
 
@@ -192,7 +192,7 @@ def module_scope(machine: Machine, file: PythonFile) -> Environment:
 
 
 def function_value(machine: Machine, found: FunctionRef) -> object:
-    """A function of a module, its decorators applied."""
+    """Return a function of a module with its decorators applied."""
     body = machine.evaluator.bodies.function(found)
     if body is None:
         return machine.opaque(f"`{found.function.name}` is not found")
@@ -202,7 +202,7 @@ def function_value(machine: Machine, found: FunctionRef) -> object:
 
 
 def decorated(machine: Machine, scope: Environment, function: Closure) -> object:
-    """A function with its decorators applied; they are evaluated in ``scope``."""
+    """Return a function with its decorators applied; they are evaluated in ``scope``."""
     value: object = function
     definition = function.body.function
     for decorator in reversed(definition.decorators if definition is not None else ()):
@@ -215,7 +215,7 @@ def decorated(machine: Machine, scope: Environment, function: Closure) -> object
 
 
 def imported(machine: Machine, body: Body, item: Import) -> object:
-    """The value that an import binds."""
+    """Return the value that an import binds."""
     program = machine.evaluator.program
     module = program.absolute_module(body.file, item)
     if module is None:
@@ -238,7 +238,7 @@ def _module(machine: Machine, dotted: str) -> object:
 
 
 def member_of_module(machine: Machine, path: str, name: str) -> object:
-    """The attribute of a module of the workspace."""
+    """Return an attribute of a workspace module."""
     program = machine.evaluator.program
     file = program.load(path)
     if file is None:

@@ -39,7 +39,7 @@ from opschema_cli.source.resolution import ClassRef, External
 def constructed(
     machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """The object that a call of a class makes."""
+    """Return the object that a call of a class creates."""
     if is_replaced(machine, cls):
         return machine.opaque(f"an object of `{cls.ref.name}`, which is decorated")
     new = member(machine, cls, "__new__")
@@ -64,8 +64,8 @@ def constructed(
 
 
 def held(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """The value of an expression that a module's name holds. An object of a class with an ``__init__`` is not made for it: other
-    code may have changed its attributes, so that only its class is known.
+    """Return the value of an expression assigned to a module's name. An object of a class with an ``__init__`` is not created:
+    other code may have changed its attributes, so only its class is known.
     """
     if expr.callee:
         cls = machine.evaluate(scope, expr.items[0])
@@ -75,7 +75,7 @@ def held(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 
 def _is_made_by_init(machine: Machine, cls: ClassValue) -> bool:
-    """Whether an ``__init__`` of the workspace makes the objects of a class."""
+    """Whether an ``__init__`` of the workspace initializes the objects of a class."""
     if machine.evaluator.members(cls.ref) or is_replaced(machine, cls) or not is_plain_type(machine, cls):
         return False
     if "typing.NamedTuple" in outside_bases(machine, cls) or isinstance(member(machine, cls, "__new__"), Closure):
@@ -84,7 +84,7 @@ def _is_made_by_init(machine: Machine, cls: ClassValue) -> bool:
 
 
 def is_replaced(machine: Machine, cls: ClassValue) -> bool:
-    """Whether a decorator may put something else in the place of a class."""
+    """Whether a decorator may replace a class."""
     ref = cls.ref
     if not ref.cls.decorators:
         return False
@@ -103,12 +103,12 @@ def _returns_class(machine: Machine, cls: ClassValue, decorator: Expr) -> bool:
 
 
 def is_plain_type(machine: Machine, cls: ClassValue) -> bool:
-    """Whether the metaclass of a class makes its objects as ``type`` does."""
+    """Whether the metaclass of a class creates its objects as ``type`` does."""
     return machine.evaluator.program.has_plain_metaclass(cls.ref)
 
 
 def _generating(machine: Machine, cls: ClassValue, behind: ClassValue | None = None) -> ClassRef | None:
-    """The dataclass whose generated ``__init__`` makes the objects of a class; None where a written one does.
+    """Return the dataclass whose generated ``__init__`` initializes the objects of a class; None if a written one does.
 
     ``behind`` begins the search behind a class in the order.
     """
@@ -123,7 +123,7 @@ def _generating(machine: Machine, cls: ClassValue, behind: ClassValue | None = N
 
 
 def _made_outside(machine: Machine, this: Object) -> object:
-    """An object whose class outside the workspace makes it."""
+    """Return an object that a class outside the workspace initializes."""
     bases = outside_bases(machine, this.cls)
     if {"?"} & set(bases) or set(bases) & {"tuple", "int", "str", "float", "dict", "list", "typing.NamedTuple"}:
         return machine.opaque(f"an object of `{this.cls.ref.name}`")
@@ -134,7 +134,7 @@ def _made_outside(machine: Machine, this: Object) -> object:
 
 
 def object_attribute(machine: Machine, this: Object, name: str) -> object:
-    """An attribute of an object."""
+    """Return an attribute of an object."""
     if name == "__class__":
         return this.cls
     if _has_own_lookup(machine, this.cls.ref):
@@ -156,7 +156,7 @@ def object_attribute(machine: Machine, this: Object, name: str) -> object:
 
 
 def _unknown_attributes(machine: Machine, this: Object) -> Opaque:
-    """``__dict__`` of an object that may have more attributes than are known: what reads it may write any of them."""
+    """Return ``__dict__`` of an object that may have further attributes: code that reads it may write any of them."""
     machine.changes(this.attributes)
     found = machine.opaque("the attributes of an object")
     this.attributes.update(dict.fromkeys(this.attributes, found))
@@ -165,12 +165,12 @@ def _unknown_attributes(machine: Machine, this: Object) -> Opaque:
 
 @cached_by_class
 def _has_own_lookup(machine: Machine, ref: ClassRef) -> bool:
-    """Whether a method of a class gives all attributes of its objects."""
+    """Whether a method of a class returns all attributes of its objects."""
     return isinstance(member(machine, ClassValue(ref), "__getattribute__"), Closure)
 
 
 def is_managed(machine: Machine, this: Object, name: str) -> bool:
-    """Whether code of a class, a property or another descriptor, keeps an attribute of its objects."""
+    """Whether a property or another descriptor of a class manages an attribute of its objects."""
     found = member(machine, this.cls, name)
     if isinstance(found, Closure):
         return "property" in kinds_of(machine, found)
@@ -180,7 +180,7 @@ def is_managed(machine: Machine, this: Object, name: str) -> bool:
 
 
 def bound(machine: Machine, this: Object | EnumMember | Record, found: object, name: str) -> object:
-    """A member of a class as it is read from an object."""
+    """Return a member of a class as it is read from an object."""
     if isinstance(found, PropertyValue):
         return machine.call(found.getter, (this,), {})
     if isinstance(found, Object) and machine.special(found, "__get__") is not None:
@@ -217,7 +217,7 @@ def _fallback(machine: Machine, this: Object, name: str, found: object) -> objec
 
 
 def _attribute_writer(machine: Machine, this: Object) -> Native:
-    """``__setattr__`` of ``object`` for an object."""
+    """Return ``__setattr__`` of ``object`` for an object."""
 
     def write(call: Call) -> object:
         if len(call.positional) != 2 or not isinstance(call.positional[0], str):
@@ -229,7 +229,7 @@ def _attribute_writer(machine: Machine, this: Object) -> Native:
 
 
 def super_attribute(machine: Machine, value: SuperValue, name: str) -> object:
-    """An attribute of ``super()``."""
+    """Return an attribute of ``super()``."""
     this = value.this
     cls = this if isinstance(this, ClassValue) else this.cls if isinstance(this, Object) else None
     if cls is None:
@@ -252,7 +252,7 @@ def super_attribute(machine: Machine, value: SuperValue, name: str) -> object:
 
 
 def set_attribute(machine: Machine, this: Object, name: str, value: object) -> None:
-    """Assign to an attribute of an object, through a property or ``__setattr__`` where its class has one."""
+    """Assign to an attribute of an object, through a property or ``__setattr__`` if its class has one."""
     hook = member(machine, this.cls, "__setattr__")
     if isinstance(hook, Closure):
         machine.call(hook, (this, name, value), {})
@@ -274,7 +274,7 @@ def _set_managed(machine: Machine, this: Object, name: str, value: object) -> No
     if isinstance(found, PropertyValue) and found.setter is not None:
         machine.call(found.setter, (this, value), {})
     elif isinstance(found, Object):
-        this.complete = False  # the descriptor may write others
+        this.complete = False  # the descriptor may write further attributes
         this.attributes.pop(name, None)
     else:
         machine.throw("AttributeError", f"can't set attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Operators on values: arithmetic, and what joins strings and containers."""
+"""Operators on values: arithmetic, and concatenation of strings and containers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _METHODS = {
 
 
 def unary(machine: Machine, word: str, value: object) -> object:
-    """``-value``, ``+value`` or ``~value``."""
+    """Return the result of ``-value``, ``+value`` or ``~value``."""
     if isinstance(value, Opaque):
         return machine.opaque(value.reason)
     if isinstance(value, NUMBERS):
@@ -47,7 +47,7 @@ def unary(machine: Machine, word: str, value: object) -> object:
 
 
 def binary(machine: Machine, word: str, left: object, right: object) -> object:
-    """The result of an arithmetic operator."""
+    """Return the result of an arithmetic operator."""
     if isinstance(left, NUMBERS) and isinstance(right, NUMBERS):
         return _arithmetic(machine, word, left, right)
     opaque = first_opaque((left, right))
@@ -76,7 +76,7 @@ def _arithmetic(machine: Machine, word: str, left: object, right: object) -> obj
 
 
 def _of_others(machine: Machine, word: str, left: object, right: object) -> object:
-    """The result for containers and strings."""
+    """Return the result for containers and strings."""
     if word == "%" and isinstance(left, str):
         return percent_formatted(machine, left, right)
     known = [isinstance(item, (*CONTAINERS, *NUMBERS, str, bytes, type(None), range)) for item in (left, right)]
@@ -92,13 +92,13 @@ def _of_others(machine: Machine, word: str, left: object, right: object) -> obje
 
 
 def is_set_of_known(machine: Machine, value: object) -> bool:
-    """Whether the elements of a set, or the keys of a dictionary, may be compared by Python."""
+    """Whether Python can compare the elements of a set, or the keys of a dictionary."""
     elements = value if isinstance(value, set | frozenset | dict) else ()
     return not any(isinstance(is_hashable(machine, item), Opaque) for item in elements)
 
 
 def _size(word: str, left: object, right: object) -> int:
-    """The number of elements that an operator makes at most."""
+    """Return an upper bound for the number of elements that an operator creates."""
     sizes = [len(item) if isinstance(item, Sized) else 1 for item in (left, right)]
     if word == "*":
         count = right if isinstance(right, int) else left
@@ -107,7 +107,7 @@ def _size(word: str, left: object, right: object) -> int:
 
 
 def _by_method(machine: Machine, word: str, left: object, right: object) -> object:
-    """The result of a method such as ``__add__``."""
+    """Return the result of a method such as ``__add__``."""
     for value, other, prefix in ((left, right, "__"), (right, left, "__r")):
         method = special_method(machine, value, f"{prefix}{_METHODS[word]}__")
         if isinstance(method, Opaque):
@@ -120,12 +120,12 @@ def _by_method(machine: Machine, word: str, left: object, right: object) -> obje
 
 
 def special_method(machine: Machine, value: object, name: str) -> object:
-    """A method that Python calls by itself, bound to a value; None where the class has none."""
+    """Return a method that Python calls implicitly, bound to a value; None if the class has none."""
     return machine.special(value, name) if isinstance(value, Object) else None
 
 
 def augmented(machine: Machine, word: str, left: object, right: object) -> object:
-    """The result of ``left += right`` and the like, which changes lists, dictionaries and sets in place."""
+    """Return the result of ``left += right`` and similar operators, which change lists, dictionaries and sets in place."""
     if isinstance(left, MUTABLE):
         machine.changes(left)
     if isinstance(left, MUTABLE) and (isinstance(right, Opaque) or id(left) in machine.tainted):

@@ -1,4 +1,4 @@
-"""Outcomes of executing a function: it returns, it raises, or that cannot be known."""
+"""Outcomes of executing a function: it returns, it raises, or the result is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module ``re``, for patterns and texts on which its matcher cannot take long.
+"""The module ``re``, for patterns and texts that can be matched quickly.
 
 A matcher may need as many steps as there are ways to divide the text among the repeats of a pattern. That is estimated first, and
 what may take longer is not known.
@@ -17,9 +17,9 @@ from opschema_cli.evaluation.execution.values import Native
 from opschema_cli.evaluation.limits import MAX_CHARACTERS
 
 MAX_PATTERN = 200
-"""Longest pattern that is compiled."""
+"""Maximum length of a pattern to compile."""
 MAX_WAYS = 100_000
-"""Most ways to divide a text among the repeats of a pattern: milliseconds."""
+"""Maximum number of ways to divide a text among the repeats of a pattern; this takes milliseconds."""
 
 _ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
 _REPEAT = re.compile(r"[*+?{]")
@@ -41,7 +41,7 @@ class MatchValue(msgspec.Struct, frozen=True, eq=False):
 
 
 def compiled(text: str, flags: int = 0) -> PatternValue | None:
-    """A pattern that is safe to match; None for one that repeats a group, refers back, looks around, or is none.
+    """Compile a pattern that is safe to match; None for one that repeats a group, has backreferences or lookarounds, or is invalid.
 
     >>> compiled(r"(a+)+") is None
     True

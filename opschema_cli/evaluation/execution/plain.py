@@ -1,4 +1,4 @@
-"""Python's own values: which values are, what may be compared and hashed, and the exceptions that working with them raises."""
+"""Python's own values: how to recognize, compare and hash them, and the exceptions of operations on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 CONTAINERS = (tuple, list, dict, set, frozenset, *VIEWS, MappingProxyType)
 MUTABLE = (list, dict, set)
 Identical: TypeAlias = ClassValue | ModuleValue | EnumMember | DtypeValue | Sentinel | Closure | Native | ErrorValue
-"""Values beside Python's own that are equal when they are the same one."""
+"""Other values that are equal if they are identical."""
 
 _scalars = frozenset(SCALARS)
 _containers = frozenset(CONTAINERS)
@@ -40,7 +40,7 @@ def is_scalar(value: object) -> bool:
 
 
 def is_plain(machine: Machine, value: object) -> bool:
-    """Whether a value and all parts of it are Python's own."""
+    """Whether a value and all its parts are Python's own."""
     if type(value) in _scalars:
         return True
     if type(value) not in _containers or id(value) in machine.tainted:
@@ -51,7 +51,7 @@ def is_plain(machine: Machine, value: object) -> bool:
 
 
 def is_hashable(machine: Machine, value: object) -> bool | Opaque:
-    """Whether a value can be a key; an opaque answer when two such keys may be equal without being the same.
+    """Whether a value can be a key; opaque if two such keys may be equal without being identical.
 
     Python raises a ``TypeError`` for what is False.
     """
@@ -74,14 +74,14 @@ def is_hashable(machine: Machine, value: object) -> bool | Opaque:
 
 
 def is_plain_enum(machine: Machine, member: EnumMember) -> bool:
-    """Whether a member of an enumeration equals itself only."""
+    """Whether an enumeration member only equals itself."""
     found = machine.evaluator.program.mro(member.ref)
     outside = [] if isinstance(found, Unresolved) else [item.name for item in found if isinstance(item, External)]
     return bool(outside) and set(outside) <= {"enum.Enum", "object", "Enum"}
 
 
 def performed(machine: Machine, function: Callable[[], T]) -> T:
-    """The result of an operation on Python's own values; its exceptions are raised in the executed code."""
+    """Return the result of an operation on Python's own values; its exceptions are raised in the executed code."""
     try:
         return function()
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, StopIteration, RuntimeError) as error:
@@ -92,7 +92,7 @@ def performed(machine: Machine, function: Callable[[], T]) -> T:
 
 
 def asked(machine: Machine, word: str, operands: Sequence[object]) -> object:
-    """The answer of the dialects on an operator; not known where none has one."""
+    """Return the dialects' result for an operator; not known if none has one."""
     for dialect in machine.dialects:
         found = dialect.operator(machine, word, operands)
         if found is not NOT_KNOWN:
@@ -101,5 +101,5 @@ def asked(machine: Machine, word: str, operands: Sequence[object]) -> object:
 
 
 def first_opaque(values: Sequence[object]) -> Opaque | None:
-    """The first value that is not known."""
+    """Return the first unknown value."""
     return next((value for value in values if isinstance(value, Opaque)), None)

@@ -1,4 +1,4 @@
-"""``raise``: the exception that a value is."""
+"""``raise``: converts a value to an exception."""
 
 from __future__ import annotations
 

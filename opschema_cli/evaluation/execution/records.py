@@ -17,7 +17,7 @@ _BASE = "typing.NamedTuple"
 
 
 def named_tuple(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``collections.namedtuple(name, fields)``."""
+    """Return the class of ``collections.namedtuple(name, fields)``."""
     given = dict(zip(("typename", "field_names"), positional, strict=False)) | keywords
     name, fields = given.pop("typename", None), given.pop("field_names", None)
     defaults = given.pop("defaults", ()) or ()
@@ -33,13 +33,13 @@ def named_tuple(machine: Machine, positional: list[object], keywords: dict[str, 
 def made_record(
     machine: Machine, cls: RecordClass, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """A named tuple of a class that ``collections.namedtuple`` made."""
+    """Return a named tuple of a class made by ``collections.namedtuple``."""
     defaults = cls.fields[len(cls.fields) - len(cls.defaults) :]
     return _filled(machine, cls, cls.fields, dict(zip(defaults, cls.defaults, strict=True)), positional, keywords)
 
 
 def of_class(machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """A named tuple of a class of the workspace; not known if the class makes none."""
+    """Return a named tuple of a workspace class; unknown if the class is not a named tuple class."""
     ref = _named_tuple_class(machine, cls.ref)
     if ref is None or ref.cls.decorators or isinstance(member(machine, cls, "__new__"), Closure):
         return NOT_KNOWN
@@ -51,7 +51,7 @@ def of_class(machine: Machine, cls: ClassValue, positional: Sequence[object], ke
 
 @cached_by_class
 def _named_tuple_class(machine: Machine, cls: ClassRef) -> ClassRef | None:
-    """The class in a lineage whose base is ``typing.NamedTuple``."""
+    """Return the class in a lineage whose base is ``typing.NamedTuple``."""
     program = machine.evaluator.program
     for ref in program.lineage(cls):
         if any(program.resolve(ref.file, base.text) == External(_BASE) for base in ref.cls.bases):
@@ -71,7 +71,7 @@ def _filled(
     positional: Sequence[object],
     keywords: Mapping[str, object],
 ) -> object:
-    """A named tuple of the arguments of a call."""
+    """Return a named tuple from the arguments of a call."""
     placed = dict(zip(fields, positional, strict=False))
     values = {**defaults, **placed, **keywords}
     if len(positional) > len(fields) or set(placed) & set(keywords) or set(values) != set(fields):
@@ -83,7 +83,7 @@ def _filled(
 
 
 def record_attribute(machine: Machine, value: Record | RecordClass, name: str) -> object:
-    """An attribute of a named tuple, or of its class."""
+    """Return an attribute of a named tuple or its class."""
     if name == "_fields":
         return value.fields
     if isinstance(value, RecordClass):

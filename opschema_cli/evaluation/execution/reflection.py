@@ -11,7 +11,7 @@ from opschema_cli.evaluation.values import ExternalName
 
 
 def getattr_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``getattr(value, name, default)``."""
+    """Return the result of ``getattr(value, name, default)``."""
     value, name, *default = positional
     if not isinstance(name, str):
         return machine.opaque("an attribute whose name is not known")
@@ -31,7 +31,7 @@ def _is_missing(thrown: Thrown) -> bool:
 
 
 def hasattr_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``hasattr(value, name)``."""
+    """Return the result of ``hasattr(value, name)``."""
     value, name = positional
     if not isinstance(name, str):
         return machine.opaque("an attribute whose name is not known")
@@ -45,7 +45,7 @@ def hasattr_of(machine: Machine, positional: list[object], keywords: dict[str, o
 
 
 def setattr_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``setattr(value, name, new)``."""
+    """Execute ``setattr(value, name, new)``."""
     value, name, new = positional
     if not isinstance(name, str):
         machine.stop("an attribute whose name is not known is set")
@@ -54,7 +54,7 @@ def setattr_of(machine: Machine, positional: list[object], keywords: dict[str, o
 
 
 def delattr_of(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``delattr(value, name)``."""
+    """Execute ``delattr(value, name)``."""
     value, name = positional
     if not isinstance(name, str):
         return NOT_KNOWN

@@ -1,4 +1,4 @@
-"""Results of one path, with what is not known of them."""
+"""Results of one path, with unknown parts marked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from opschema_cli.evaluation.execution.values import Object, Opaque
 
 
 def sealed(machine: Machine, value: object, seen: dict[int, object] | None = None) -> object:
-    """A result in which containers whose contents are not known are opaque."""
+    """Return a result with the containers of unknown contents made opaque."""
     seen = {} if seen is None else seen
     if id(value) in machine.tainted:
         return Opaque("a container whose contents are not known")

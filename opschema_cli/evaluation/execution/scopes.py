@@ -1,4 +1,4 @@
-"""Variables of functions: which names are local, and what a name means where it is read."""
+"""Variables of functions: local names, and the meaning of a name where it is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.python import Expr, Param, Statement
 
 
 def names_in(body: Body) -> Names:
-    """The names of a function, as its statements bind and declare them; found once for a function."""
+    """Return the names of a function, as its statements bind and declare them; cached per function."""
     if body.function is None:
         return _names_in(body)
     known: dict[str, Names] = vars(body.function)
@@ -63,7 +63,7 @@ def _is_async(body: Body) -> bool:
 
 
 def _in_statement(statement: Statement) -> Iterator[Expr]:
-    """The expressions of a statement that run in the function itself."""
+    """Yield the expressions of a statement that run in the function itself."""
     waiting = list(statement.exprs)
     while waiting:
         expr = waiting.pop()
@@ -73,7 +73,7 @@ def _in_statement(statement: Statement) -> Iterator[Expr]:
 
 
 def find(machine: Machine, scope: Environment, name: str) -> object:
-    """The value of a name where it is read."""
+    """Return the value of a name where it is read."""
     current: Environment | None = scope
     while current is not None:
         if name in current.variables:
@@ -97,7 +97,7 @@ def _unbound(machine: Machine, holder: Environment, name: str, scope: Environmen
 
 
 def holder_of(scope: Environment, name: str) -> Environment | None:
-    """The variables to which an assignment to a name writes; None when it is a name of the module."""
+    """Return the variables that an assignment to a name writes to; None for a module name."""
     current = scope
     while current.inner and current.parent is not None and name not in current.names.own:
         current = current.parent

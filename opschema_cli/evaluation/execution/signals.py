@@ -1,4 +1,4 @@
-"""Events that leave the code being executed: an exception of its own, and a value that has to be known and is not."""
+"""Events that leave the executed code: an exception, or an unknown value that is needed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Undecided(Exception):  # noqa: N818 - it is control flow
 
 
 class UnknownElementsError(Undecided):
-    """An iterable is used whose elements are not known; what is made of them is opaque."""
+    """An iterable with unknown elements is used; the result is opaque."""
 
 
 class NotJoinedError(Exception):
-    """Two branches cannot be joined; the path begins again, and decides."""
+    """Two branches cannot be joined; the path restarts and decides."""
 
 
 def forget_frames(error: BaseException) -> None:
-    """Let go of the frames that an exception has left, once it is caught: some of them lead back to it, so that only a search for
-    cycles, which a run does without, would free them.
+    """Clear the frames of a caught exception. Some of them refer back to it, and only the cycle collector, which is disabled
+    during a run, would free them.
     """
     current: BaseException | None = error
     while current is not None:

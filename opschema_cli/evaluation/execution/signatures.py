@@ -1,4 +1,4 @@
-"""``inspect.signature``: signatures of functions, and what code makes of them."""
+"""``inspect.signature``: signatures of functions, and code that uses them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class ParameterValue(msgspec.Struct, frozen=True):
 
 
 class SignatureValue(msgspec.Struct, frozen=True, eq=False):
-    """An ``inspect.Signature``; ``body`` is the function that the parameters were read from."""
+    """An ``inspect.Signature``; ``body`` is the function whose parameters it holds."""
 
     parameters: tuple[ParameterValue, ...]
     body: Body
 
 
 def signature_of(function: object) -> SignatureValue | None:
-    """The signature of a function: the one that is assigned to it, that of the function it wraps, or its own."""
+    """Return the signature of a function: the assigned one, that of the wrapped function, or its own."""
     if isinstance(function, BoundMethod):
         found = signature_of(function.function)
         return SignatureValue(found.parameters[1:], found.body) if found is not None and found.parameters else None

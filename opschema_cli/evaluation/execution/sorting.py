@@ -1,4 +1,4 @@
-"""Order of values: sorting, the smallest and the largest."""
+"""Order of values: sorting, minimum and maximum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_cli.evaluation.execution.values import Opaque
 
 
 def sorted_values(machine: Machine, values: Sequence[object], options: Mapping[str, object]) -> list[object] | Opaque:
-    """The values in their order; ``options`` are ``key`` and ``reverse``."""
+    """Return the values in order; ``options`` are ``key`` and ``reverse``."""
     keys = keys_of(machine, values, options.get("key"))
     reverse = options.get("reverse", False)
     if isinstance(keys, Opaque) or isinstance(reverse, Opaque):
@@ -21,7 +21,7 @@ def sorted_values(machine: Machine, values: Sequence[object], options: Mapping[s
 
 
 def keys_of(machine: Machine, values: Sequence[object], key: object) -> list[object] | Opaque:
-    """The keys by which values are ordered, all of them Python's own."""
+    """Return the keys to order values by; all of them are Python's own values."""
     keys = list(values) if key is None else [machine.call(key, (item,), {}) for item in values]
     opaque = first_opaque(keys)
     if opaque is not None:
@@ -32,7 +32,7 @@ def keys_of(machine: Machine, values: Sequence[object], key: object) -> list[obj
 def extreme(
     machine: Machine, function: Callable[..., int], values: Sequence[object], options: Mapping[str, object]
 ) -> object:
-    """The result of ``min`` or ``max``."""
+    """Return the result of ``min`` or ``max``."""
     if not values:
         if "default" in options:
             return options["default"]

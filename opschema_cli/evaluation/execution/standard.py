@@ -39,7 +39,7 @@ Keywords = dict[str, object]
 
 
 def transparent(machine: Machine, positional: Positional, keywords: Keywords) -> object:
-    """A decorator that leaves a function as it is, called with options or not."""
+    """Return a decorator that leaves a function unchanged, called with options or not."""
     if len(positional) == 1 and not keywords and isinstance(positional[0], Closure | ClassValue):
         return positional[0]
     return Native("decorator", lambda call: call.positional[0] if call.positional else call.opaque("no function"))
@@ -125,7 +125,7 @@ _MATH |= {
 
 
 def _iterables(machine: Machine, values: Positional) -> list[list[object]] | Opaque:
-    """The elements of all iterables."""
+    """Return the elements of all iterables."""
     found: list[list[object]] = []
     for value in values:
         elements = all_elements(machine, value)
@@ -136,7 +136,7 @@ def _iterables(machine: Machine, values: Positional) -> list[list[object]] | Opa
 
 
 def _joining(function: Callable[..., Iterator[object]]) -> Builtin:
-    """A function of ``itertools`` that takes iterables."""
+    """Wrap a function of ``itertools`` that takes iterables."""
 
     def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
         found = _iterables(machine, positional)
@@ -246,7 +246,7 @@ def _replace(machine: Machine, positional: Positional, keywords: Keywords) -> ob
 
 
 def _as(kind: type[dict[object, object]] | type[tuple[object, ...]]) -> Builtin:
-    """``dataclasses.asdict`` or ``astuple``."""
+    """Return ``dataclasses.asdict`` or ``astuple``."""
 
     def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
         value = positional[0]
@@ -264,7 +264,7 @@ def _as(kind: type[dict[object, object]] | type[tuple[object, ...]]) -> Builtin:
 
 
 def _parts(machine: Machine, value: object, kind: type) -> object:
-    """A value as ``asdict`` and ``astuple`` copy it."""
+    """Return a value as ``asdict`` and ``astuple`` copy it."""
     machine.spend(1)
     if id(value) in machine.tainted:
         return machine.opaque("a container whose contents are not known")
@@ -337,7 +337,7 @@ _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": 
 
 
 def _checked(function: Builtin) -> Builtin:
-    """The same, for wrong numbers of arguments too."""
+    """Wrap a function so that a wrong number of arguments raises in the executed code too."""
 
     def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
         try:

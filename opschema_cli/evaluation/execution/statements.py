@@ -241,13 +241,13 @@ def _for(machine: Machine, scope: Environment, item: Statement) -> Steps:
 
 
 UNSURE_TURNS = 2
-"""How often the body of a loop runs whose turns are not known, so that each turn may follow each other one."""
+"""How often to run a loop body with unknown iterations, so that each iteration may follow any other."""
 
 
 def _unsure_loop(machine: Machine, scope: Environment, item: Statement, values: Opaque) -> Steps:
-    """A loop whose turns are not known: it may not run, and what it writes is not known afterwards."""
+    """Run a loop with unknown iterations: it may not run, and what it writes is unknown afterwards."""
     if scope.body.function is not None and machine.names_of(scope.body).yields:
-        machine.stop(f"a generator loops over what is not known: {values.reason}")
+        machine.stop(f"a generator loops over an unknown value: {values.reason}")
     for name in _written_names(item):
         bind_name(machine, scope, name, values)
     if not machine.choose(values.reason):
@@ -271,7 +271,7 @@ def _unsure_loop(machine: Machine, scope: Environment, item: Statement, values: 
 
 
 def _written_names(item: Statement) -> Iterator[str]:
-    """The variables that a loop may bind."""
+    """Yield the variables that a loop may bind."""
     for inner in all_statements([item]):
         if inner.kind in ("import", "def", "class", "except", "case"):
             yield from inner.names
@@ -302,7 +302,7 @@ def _try(machine: Machine, scope: Environment, item: Statement) -> Steps:
 
 
 def _handled(machine: Machine, scope: Environment, blocks: tuple[tuple[Statement, ...], ...]) -> Steps:
-    """Run what is tried, and then a handler or ``else``."""
+    """Run the block of a ``try``, and then a handler or ``else``."""
     body, handlers, orelse = blocks
     depth = machine.depth
     machine.guarded += bool(handlers)

@@ -17,7 +17,7 @@ from opschema_cli.source.python import Expr
 
 
 def index_of(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """The index of a subscript: one value, or a tuple of several."""
+    """Return the index of a subscript: one value, or a tuple of several."""
     found: list[object] = []
     for item in expr.items[1:]:
         value = machine.evaluate(scope, item.items[0] if item.kind == "starred" else item)
@@ -32,7 +32,7 @@ def index_of(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 
 def item_of(machine: Machine, holder: object, index: object) -> object:
-    """The value of ``holder[index]``."""
+    """Return the value of ``holder[index]``."""
     if isinstance(holder, Opaque) or id(holder) in machine.tainted:
         found = asked(machine, "[]", (holder, index))
         unknown = holder if isinstance(holder, Opaque) else machine.opaque("a container whose contents are not known")
@@ -91,7 +91,7 @@ def _of_class(machine: Machine, holder: ClassValue, index: object) -> object:
 
 
 def set_item(machine: Machine, holder: object, index: object, value: object) -> None:
-    """``holder[index] = value``; what is not known leaves a container whose contents are not."""
+    """Execute ``holder[index] = value``; an unknown index makes the contents of the container unknown."""
     machine.changes(holder)
     if isinstance(holder, dict):
         known = contains_key(machine, holder, index) if holder else _hashable(machine, index)
@@ -130,7 +130,7 @@ def _set_in_list(machine: Machine, holder: list[object], index: object, value: o
 
 
 def delete_item(machine: Machine, holder: object, index: object) -> None:
-    """``del holder[index]``."""
+    """Execute ``del holder[index]``."""
     machine.changes(holder)
     if isinstance(holder, dict):
         known = contains_key(machine, holder, index)

@@ -1,4 +1,4 @@
-"""``super()`` without arguments."""
+"""``super()`` with and without arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from opschema_cli.evaluation.values import ClassValue
 
 
 def super_of(machine: Machine, scope: Environment) -> object:
-    """The value of ``super()`` in a method."""
+    """Return the value of ``super()`` in a method."""
     method = scope.body.method
     current: Environment | None = scope
     while current is not None and current.body is not method:
@@ -22,7 +22,7 @@ def super_of(machine: Machine, scope: Environment) -> object:
 
 
 def super_with(machine: Machine, positional: list[object], keywords: dict[str, object]) -> object:
-    """``super(cls, this)``."""
+    """Return the value of ``super(cls, this)``."""
     if len(positional) != 2 or not isinstance(positional[0], ClassValue):
         return machine.opaque("`super()` outside a method")
     return SuperValue(positional[0], positional[1])

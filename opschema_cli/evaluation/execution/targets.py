@@ -64,52 +64,52 @@ def _count_message(count: int, wanted: int, starred: bool) -> str:
 
 
 class Variable(msgspec.Struct, frozen=True, eq=False):
-    """A name that is assigned to."""
+    """A variable as the target of an assignment."""
 
     scope: Environment
     expr: Expr
 
     def read(self, machine: Machine) -> object:
-        """Its value."""
+        """Return its value."""
         return machine.evaluate(self.scope, self.expr)
 
     def write(self, machine: Machine, value: object) -> None:
-        """Give it a value."""
+        """Set its value."""
         bind_name(machine, self.scope, self.expr.text, value)
 
 
 class Attribute(msgspec.Struct, frozen=True, eq=False):
-    """An attribute of a value."""
+    """An attribute as the target of an assignment."""
 
     holder: object
     name: str
 
     def read(self, machine: Machine) -> object:
-        """Its value."""
+        """Return its value."""
         return machine.attribute(self.holder, self.name)
 
     def write(self, machine: Machine, value: object) -> None:
-        """Give it a value."""
+        """Set its value."""
         assign_attribute(machine, self.holder, self.name, value)
 
 
 class Element(msgspec.Struct, frozen=True, eq=False):
-    """An item of a value."""
+    """An item as the target of an assignment."""
 
     holder: object
     index: object
 
     def read(self, machine: Machine) -> object:
-        """Its value."""
+        """Return its value."""
         return item_of(machine, self.holder, self.index)
 
     def write(self, machine: Machine, value: object) -> None:
-        """Give it a value."""
+        """Set its value."""
         set_item(machine, self.holder, self.index, value)
 
 
 def place_of(machine: Machine, scope: Environment, target: Expr) -> Variable | Attribute | Element:
-    """The place that a target stands for, its parts evaluated once."""
+    """Return the place that a target refers to; its parts are evaluated once."""
     if target.kind == "subscript":
         holder = machine.evaluate(scope, target.items[0])
         return Element(holder, index_of(machine, scope, target))

@@ -16,7 +16,7 @@ from opschema_cli.source.text import Place
 
 
 class Opaque(msgspec.Struct, frozen=True, eq=False):
-    """A value that is not known, and why; ``place`` is the code that made it.
+    """An unknown value and the reason; ``place`` is the code that created it.
 
     One object stands for one value: it is true in all conditions of a path, or in none. ``negates`` is the value that it is
     ``not`` of.
@@ -28,17 +28,17 @@ class Opaque(msgspec.Struct, frozen=True, eq=False):
 
 
 class Fixed(Opaque, frozen=True):
-    """An opaque value that equals itself, such as the device of a tensor. Not every value does: tensors compare elements."""
+    """An opaque value that equals itself, such as the device of a tensor. Not all values do: tensors compare elements."""
 
 
 class Device:
-    """An unknown device that tensors share: an attribute such as ``is_cuda`` has one unknown value for all of them."""
+    """An unknown device shared by tensors: an attribute such as ``is_cuda`` has the same unknown value for all of them."""
 
     def __init__(self) -> None:
         self._facts: dict[str, Fixed] = {}
 
     def fact(self, name: str) -> Fixed:
-        """The value of an attribute of the tensors on it, such as ``is_cuda``."""
+        """Return the value of an attribute of its tensors, such as ``is_cuda``."""
         return self._facts.setdefault(name, Fixed(f"`{name}` of a tensor"))
 
 
@@ -49,7 +49,7 @@ class DtypeValue(msgspec.Struct, frozen=True):
 
 
 class TensorValue(msgspec.Struct, frozen=True, eq=False):
-    """A tensor without its elements. What is None is not known; a size may be :class:`Opaque`."""
+    """A tensor without its elements. None means unknown; a size may be :class:`Opaque`."""
 
     shape: tuple[object, ...]
     dtype: str | None = None
@@ -57,7 +57,7 @@ class TensorValue(msgspec.Struct, frozen=True, eq=False):
 
 
 class Object(msgspec.Struct, eq=False):
-    """An object of a class of the workspace; ``complete`` when it has no other attributes than these and its class's.
+    """An object of a workspace class; ``complete`` if it has no attributes other than these and its class's.
 
     ``lasting`` when it is held by a module: other code may have changed any attribute.
     """
@@ -72,7 +72,7 @@ class Object(msgspec.Struct, eq=False):
 
 
 class RecordClass(msgspec.Struct, frozen=True, eq=False):
-    """A class that ``collections.namedtuple`` makes; ``defaults`` are those of its last fields."""
+    """A class made by ``collections.namedtuple``; ``defaults`` are those of its last fields."""
 
     name: str
     fields: tuple[str, ...]
@@ -80,20 +80,20 @@ class RecordClass(msgspec.Struct, frozen=True, eq=False):
 
 
 class Record(tuple[object, ...]):
-    """A named tuple; its class is that of a workspace, or made by ``collections.namedtuple``."""
+    """A named tuple; its class is a workspace class or was made by ``collections.namedtuple``."""
 
     cls: ClassValue | RecordClass
     fields: tuple[str, ...]
 
     @classmethod
     def of(cls, kind: ClassValue | RecordClass, fields: tuple[str, ...], values: Iterable[object]) -> Record:
-        """A named tuple of a class."""
+        """Return a named tuple of a class."""
         made = cls(values)
         made.cls, made.fields = kind, fields
         return made
 
     def rebuilt(self, values: Iterable[object]) -> Record:
-        """The same with other values."""
+        """Return a copy with other values."""
         return Record.of(self.cls, self.fields, values)
 
 
@@ -110,7 +110,7 @@ class ErrorValue(msgspec.Struct, eq=False):
 
 
 class ParameterNames(msgspec.Struct, frozen=True):
-    """The names of parameters: those that take arguments by position, those that take them by name, and those for all others."""
+    """The names of parameters: positional ones, keyword ones, and those that take the rest."""
 
     placed: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()
@@ -121,7 +121,7 @@ class ParameterNames(msgspec.Struct, frozen=True):
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The names of a function: its ``own`` variables, and those that it declares ``global`` or ``nonlocal``."""
+    """The names of a function: its ``own`` variables, and those declared ``global`` or ``nonlocal``."""
 
     own: frozenset[str] = frozenset()
     top: frozenset[str] = frozenset()
@@ -134,7 +134,7 @@ class Names(msgspec.Struct, frozen=True):
 
 
 class Environment(msgspec.Struct, eq=False):
-    """The variables of a running function; ``parent`` are those of the function around it.
+    """The variables of a running function; ``parent`` holds those of the enclosing function.
 
     ``inner`` is true of a comprehension. ``frame`` is given for a function that is not executed, but evaluated.
     """
@@ -148,14 +148,14 @@ class Environment(msgspec.Struct, eq=False):
 
 
 class Closure(msgspec.Struct, eq=False):
-    """A function of the workspace with its defaults; ``around`` are the variables of the functions around it."""
+    """A workspace function with its defaults; ``around`` holds the variables of the enclosing functions."""
 
     body: Body
     around: Environment | None = None
     defaults: dict[str, object] = msgspec.field(default_factory=dict)
     attributes: dict[str, object] = msgspec.field(default_factory=dict)
     static: bool = False
-    """Whether reading it from an object does not bind it."""
+    """Whether it stays unbound when read from an object."""
 
 
 class BoundMethod(msgspec.Struct, frozen=True, eq=False):
@@ -181,28 +181,28 @@ class PartialCall(msgspec.Struct, frozen=True, eq=False):
 
 
 class ValueMethod(msgspec.Struct, frozen=True, eq=False):
-    """A method of a value that is not an object of the workspace."""
+    """A method of a value that is not a workspace object."""
 
     this: object
     name: str
 
 
 class SuperValue(msgspec.Struct, frozen=True, eq=False):
-    """``super()``: attributes of ``this`` as the classes behind ``owner`` have them."""
+    """``super()``: attributes of ``this`` as defined by the classes after ``owner``."""
 
     owner: ClassValue
     this: object
 
 
 class Native(msgspec.Struct, frozen=True, eq=False):
-    """A function that the interpreter or a dialect computes; it takes the machine and the arguments."""
+    """A function computed by the interpreter or a dialect; it takes the machine and the arguments."""
 
     name: str
     function: Callable[..., object]
 
 
 class UnionValue(msgspec.Struct, frozen=True):
-    """``int | None`` and the like."""
+    """``int | None`` and similar unions."""
 
     kinds: tuple[object, ...]
 

@@ -1,4 +1,4 @@
-"""Attributes of tensors and dtypes, and methods that return no tensor."""
+"""Attributes of tensors and dtypes, and methods that do not return a tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZES: Mapping[str, int] = {
 
 
 def dtype_attribute(dtype: str, name: str) -> object:
-    """An attribute of a dtype."""
+    """Return an attribute of a dtype."""
     match name:
         case "itemsize":
             return SIZES.get(dtype, NOT_KNOWN)
@@ -34,12 +34,12 @@ def dtype_attribute(dtype: str, name: str) -> object:
 
 
 def dtype_of(tensor: TensorValue) -> DtypeValue | Opaque:
-    """The dtype of a tensor."""
+    """Return the dtype of a tensor."""
     return DtypeValue(tensor.dtype) if tensor.dtype is not None else Opaque("the dtype of a tensor")
 
 
 def count_of(tensor: TensorValue) -> object:
-    """The number of elements."""
+    """Return the number of elements."""
     sizes = [size for size in tensor.shape if isinstance(size, int)]
     return prod(sizes) if len(sizes) == len(tensor.shape) else Opaque("a size is not known")
 
@@ -92,7 +92,7 @@ OF_DEVICES = frozenset(
     }
     | {"is_npu", "is_musa", "is_mlu", "is_hpu"}
 )
-"""Attributes that are the same for all tensors on one device, those of backends outside torch included."""
+"""Attributes that are the same for all tensors on one device, including those of backends outside torch."""
 
 METHODS: Mapping[str, Callable[[TensorValue, Call], object]] = {
     "size": _size,
@@ -104,7 +104,7 @@ METHODS: Mapping[str, Callable[[TensorValue, Call], object]] = {
     "is_floating_point": lambda tensor, call: is_floating(tensor.dtype) if tensor.dtype else Opaque("a dtype"),
     "is_complex": lambda tensor, call: tensor.dtype.startswith("complex") if tensor.dtype else Opaque("a dtype"),
 }
-"""Methods of tensors that return no tensor."""
+"""Methods of tensors that do not return a tensor."""
 
 CASTS: Mapping[str, str] = {
     "half": "float16",
@@ -121,11 +121,11 @@ CASTS: Mapping[str, str] = {
 """Methods that convert a tensor to a dtype."""
 
 COPIES = frozenset({"cpu", "cuda", "to", "type", "contiguous", "requires_grad_", "pin_memory", "type_as"})
-"""Methods whose result has the shape of the tensor, and a dtype that an argument may name."""
+"""Methods whose result has the shape of the tensor, and possibly the dtype of an argument."""
 
 
 def converted(tensor: TensorValue, values: tuple[object, ...]) -> TensorValue:
-    """The tensor with the dtype that one of the arguments names, or has."""
+    """Return the tensor with the dtype that one of the arguments is or has."""
     dtype = tensor.dtype
     for value in values:
         if isinstance(value, DtypeValue):

@@ -1,4 +1,4 @@
-"""Calls of torch's functions on the metadata of tensors: which overload is called, and what it returns."""
+"""Calls of torch's functions on tensor metadata: the overload that is called, and its result."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NO_OVERLOAD = Opaque("no overload of this function is known for these arguments"
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """The arguments of a call by the names of the parameters; those that are not passed have their defaults."""
+    """The arguments of a call by parameter name; missing ones have their defaults."""
 
     params: tuple[Param, ...]
     values: Mapping[str, object]
 
     @property
     def tensors(self) -> list[TensorValue]:
-        """The tensors, in the order of the parameters."""
+        """The tensors, in parameter order."""
         found: list[TensorValue] = []
         for param in self.params:
             value = self.values[param.name]
@@ -42,7 +42,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     @property
     def dtype(self) -> object:
-        """The dtype that is asked for."""
+        """The requested dtype."""
         return next((self.values[param.name] for param in self.params if param.code == "d"), None)
 
 
@@ -93,11 +93,11 @@ def result_of(table: Table, name: str, overload: Overload, bound: Bound) -> obje
 
 
 _TO_THE_HOST = frozenset({"cpu", "to_mkldnn"})
-"""Operators with tensors on the host as results, whatever they are passed."""
+"""Operators whose results are always on the host."""
 
 
 def _device(bound: Bound) -> Device | None:
-    """The device of the results: that of all tensors which are passed, if no other is asked for."""
+    """Return the device of the results: that of all tensor arguments, unless another one is requested."""
     found = {tensor.device for tensor in bound.tensors}
     return found.pop() if len(found) == 1 and bound.values.get("device") is None else None
 
@@ -124,14 +124,14 @@ def shapes_of(name: str, bound: Bound) -> tuple[object, ...] | list[tuple[object
 
 
 def _has_open(value: object) -> bool:
-    """Whether a size, or one of several, is not a number that is known."""
+    """Whether a size, or one of several, is unknown."""
     if isinstance(value, list | tuple):
         return any(map(_has_open, value))
     return not isinstance(value, int | float | complex | str | DtypeValue | None)
 
 
 def base_dtype(rule: str, tensors: Sequence[TensorValue], numbers: Sequence[object]) -> str | None:
-    """The dtype that the maps of an overload start from."""
+    """Return the dtype that the maps of an overload start from."""
     match rule:
         case "first" | "equal":
             truths = tensors[0].dtype == "bool" and any(isinstance(number, bool) for number in numbers)
@@ -159,7 +159,7 @@ def base_dtype(rule: str, tensors: Sequence[TensorValue], numbers: Sequence[obje
 
 
 def bind(params: tuple[Param, ...], positional: Sequence[object], keywords: Mapping[str, object]) -> Bound | None:
-    """The arguments as an overload with these parameters takes them; None if it does not."""
+    """Bind the arguments to an overload with these parameters; None if they do not fit."""
     placed = [param for param in params if not param.keyword_only]
     rest = list(positional)
     if len(rest) >= len(placed) and placed and placed[-1].code[0] == "I" and _is_size(rest[len(placed) - 1 :]):
@@ -190,7 +190,7 @@ def _is_size(values: Sequence[object]) -> bool:
 
 
 def takes(param: Param, value: object) -> bool:
-    """Whether a parameter takes a value; what is not known is taken for anything but a tensor."""
+    """Whether a parameter accepts a value; an unknown value may be anything but a tensor."""
     if value is None:
         return param.optional or param.default is None or param.code == "o"
     if isinstance(value, Opaque):

@@ -1,4 +1,4 @@
-"""``torch._check`` and its like, which raise where a condition does not hold."""
+"""``torch._check`` and similar functions, which raise if a condition does not hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opschema_cli.evaluation.execution.values import Closure
 
 
 def _checking(exception: str) -> ExternalFunction:
-    """A function that raises an exception where its first argument is false; of what is not known it takes that it is true."""
+    """Return a function that raises an exception if its first argument is false; an unknown argument counts as true."""
 
     def check(call: Call) -> object:
         found = call.bound("cond", "message")
@@ -23,7 +23,7 @@ def _checking(exception: str) -> ExternalFunction:
 
 
 def _text(machine: Caller, message: object) -> object:
-    """The text that a function returns; None where it is not known."""
+    """Return the text that a function returns; None if it is not known."""
     found = machine.call(message, (), {}) if isinstance(message, Closure) else None
     return found if isinstance(found, str) else None
 
@@ -35,4 +35,4 @@ CHECKS: Mapping[str, ExternalFunction] = {
     "_check_type": _checking("TypeError"),
     "_check_value": _checking("ValueError"),
 }
-"""The functions by their names in ``torch``."""
+"""The functions by name in ``torch``."""

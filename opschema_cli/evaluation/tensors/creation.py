@@ -9,21 +9,21 @@ from opschema_cli.evaluation.tensors.sizes import Shape, listed, require
 
 
 def sized(tensors: Sequence[Shape], *, size: int | Sequence[int]) -> Shape:
-    """The size."""
+    """Return the size."""
     found = listed(size)
     require(all(item >= 0 for item in found), f"negative size in {list(found)}")
     return found
 
 
 def stepped(tensors: Sequence[Shape], *, end: float, start: float = 0, step: float = 1) -> Shape:
-    """As many elements as steps from ``start`` to ``end``."""
+    """One dimension with as many elements as there are steps from ``start`` to ``end``."""
     require(step != 0, "step must be nonzero")
     require((end - start) * step >= 0, "upper bound and lower bound inconsistent with step sign")
     return (ceil((end - start) / step),)
 
 
 def spaced(tensors: Sequence[Shape], *, steps: int) -> Shape:
-    """As many elements as given."""
+    """One dimension with the given number of elements."""
     require(steps >= 0, "number of steps must be non-negative")
     return (steps,)
 

@@ -1,4 +1,4 @@
-"""Torch for executed code: functions and methods of tensors, of which only shapes and dtypes are known.
+"""Torch for executed code: functions and methods of tensors with known shapes and dtypes only.
 
 Devices, strides and elements are not known. What the table does not have is not known either, and neither is the result of code
 behind ``out=`` of another shape.
@@ -92,7 +92,7 @@ def _calling(operator: str) -> ExternalFunction:
 
 
 def operated(machine: Caller, operator: str, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """The result of an operator of the table; exceptions of torch are raised in the executed code."""
+    """Return the result of an operator in the table; torch's exceptions are raised in the executed code."""
     if operator == "view" and any(isinstance(item, DtypeValue) for item in (*positional[1:], *keywords.values())):
         return _viewed(Call(machine, tuple(positional), keywords))
     out = keywords.get("out")
@@ -114,7 +114,7 @@ def operated(machine: Caller, operator: str, positional: Sequence[object], keywo
 
 
 def _viewed(call: Call) -> object:
-    """``tensor.view(dtype)``."""
+    """Return the result of ``tensor.view(dtype)``."""
     found = call.bound("self", "dtype") or {}
     tensor, dtype = found.get("self"), found.get("dtype")
     if not isinstance(tensor, TensorValue) or not isinstance(dtype, DtypeValue):
@@ -123,7 +123,7 @@ def _viewed(call: Call) -> object:
 
 
 def _known(machine: Caller, value: object) -> object:
-    """A value of a call; one of another package is not known."""
+    """Return a value of a call; one of another package is unknown."""
     machine.spend(1)
     if isinstance(value, ExternalName):
         return Opaque(f"the value of `{value.name}`")
@@ -148,7 +148,7 @@ def _tensor(call: Call) -> object:
 
 
 def _nested(machine: Caller, data: object) -> tuple[tuple[int, ...] | None, list[object]]:
-    """The shape of nested lists, and the numbers in them; no shape where they are not regular."""
+    """Return the shape of nested lists, and the numbers in them; no shape if they are not regular."""
     machine.spend(1)
     if not isinstance(data, list | tuple):
         return (), [data]

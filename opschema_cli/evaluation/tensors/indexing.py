@@ -1,4 +1,4 @@
-"""Shapes of elements that are picked by tensors of indices."""
+"""Shapes of elements selected by index tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def gathered(tensors: Sequence[Shape], *, dim: int) -> Shape:
 
 
 def indexed(tensors: Sequence[Shape], *, dim: int) -> Shape:
-    """One dimension replaced by a vector of indices."""
+    """The shape with one dimension replaced by an index vector."""
     shape, index = tensors[:2]
     place = axis(dim, len(shape))
     require(len(index) <= 1, "index_select(): the index is a vector")

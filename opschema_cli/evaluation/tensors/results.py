@@ -1,4 +1,4 @@
-"""The table of results: which of torch's functions return one tensor, give a view, or write no element in place.
+"""The table of results: the functions of torch that return one tensor, return a view, or do not write in place.
 
 ``python -m benchmarks.torch_results`` writes it from an installed torch.
 """

@@ -10,11 +10,11 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 MAX_PARTS = 10_000
-"""Most results of one call, as of `split`."""
+"""Maximum number of results of one call, for example of `split`."""
 
 
 class RefusedError(Exception):
-    """Torch refuses the arguments: the class of its exception, and why."""
+    """Torch rejects the arguments: the class of its exception, and the message."""
 
     def __init__(self, message: str, exception: str = "RuntimeError") -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class OpenSizeError(Exception):
 
 
 def parts(count: int) -> int:
-    """A number of results, if they may be made.
+    """Return a number of results, if it is within the limit.
 
     Raises:
         OpenSizeError: they are too many.
@@ -37,7 +37,7 @@ def parts(count: int) -> int:
 
 
 def refuse(message: str, exception: str = "RuntimeError") -> NoReturn:
-    """Refuse the arguments as torch does.
+    """Reject the arguments as torch does.
 
     Raises:
         RefusedError: always.
@@ -46,7 +46,7 @@ def refuse(message: str, exception: str = "RuntimeError") -> NoReturn:
 
 
 def require(holds: bool, message: str) -> None:
-    """Refuse the arguments unless a condition holds.
+    """Reject the arguments unless a condition holds.
 
     Raises:
         RefusedError: it does not hold.
@@ -85,7 +85,7 @@ def listed(value: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def repeated(value: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """Sizes for ``count`` dimensions, of one that holds for all or of as many.
+    """Return sizes for ``count`` dimensions, from a single one for all of them or from one for each.
 
     Raises:
         RefusedError: there is another number of them.

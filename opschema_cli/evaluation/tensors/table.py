@@ -28,7 +28,7 @@ CODES = {
     "d": "a dtype",
     "o": "what has no influence: a device, a layout, a memory format, a generator",
 }
-"""Types of parameters. ``I1`` takes one int too; ``?`` behind a type takes None."""
+"""Parameter types. ``I1`` also accepts a single int; ``?`` after a type accepts None."""
 
 
 class _Required:
@@ -79,7 +79,7 @@ class Table(msgspec.Struct, frozen=True, dict=True):
     """The attributes of ``torch.finfo`` or ``torch.iinfo`` of each dtype that has them."""
 
     def mapped(self, text: str, dtype: str | None) -> str | None:
-        """The dtype that comes out of a map for a dtype; None if it is not known."""
+        """Return the dtype that a map gives for a dtype; None if it is not known."""
         if len(set(text) - {"-"}) == 1 and dtype is None:
             return self.dtypes[ord(max(text)) - ord("A")]
         if dtype not in self.dtypes:

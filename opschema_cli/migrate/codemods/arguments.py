@@ -1,4 +1,4 @@
-"""Arguments that are added to calls, and display literals that change their brackets."""
+"""Adds arguments to calls, and changes the brackets of display literals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_cli.source.text import Span
 
 
 def add_keyword(rewrite: Rewrite, call: cst.Call, name: str, code: str) -> None:
-    """Pass an argument by name, behind the others; on a line of its own where the last one has one.
+    """Pass an argument by name, after the others; on a line of its own if the last one has one.
 
     Raises:
         Refused: the call passes it already, ``**`` may, or the only argument is a bare generator.

@@ -1,4 +1,4 @@
-"""Rewrites what an assertion asks."""
+"""Rewrites the condition of an assertion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_cli.source.text import Span
 
 
 def replace_assertion(rewrite: Rewrite, statement: cst.Assert, condition: str, message: str | None = None) -> None:
-    """Write another condition and message; comments behind the statement stay.
+    """Write another condition and message; comments after the statement are kept.
 
     Args:
         rewrite: the round.

@@ -13,7 +13,7 @@ from opschema_cli.migrate.codemods.scopes import effects
 def plain_assignments(
     rewrite: Rewrite, targets: Iterable[cst.BaseExpression], pure: Collection[str] = ()
 ) -> list[cst.BaseSmallStatement]:
-    """The statements ``target = value`` of these targets.
+    """Return the statements ``target = value`` for these targets.
 
     Raises:
         Refused: a target is written in another way, or beside others, or the value may have effects.

@@ -1,4 +1,4 @@
-"""An attribute of a class, dropped with its assignments."""
+"""Removes an attribute of a class with its assignments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opschema_cli.source.python_tree import PythonTree
 
 
 def drop_attribute(rewrite: Rewrite, class_def: cst.ClassDef, name: str, pure: Collection[str] = ()) -> None:
-    """Take out the statements of a class that assign an attribute, in its body and to ``self`` or ``cls`` in its methods.
+    """Remove the statements of a class that assign an attribute, in its body and to ``self`` or ``cls`` in its methods.
 
     Args:
         rewrite: the round.
@@ -46,7 +46,7 @@ def drop_attribute(rewrite: Rewrite, class_def: cst.ClassDef, name: str, pure: C
 def _uses(
     tree: PythonTree, class_def: cst.ClassDef, name: str
 ) -> Iterator[cst.Attribute | cst.Name | cst.SimpleString]:
-    """Attributes of that name in the class, the name in the class's own body, and strings that are the name."""
+    """Yield the attributes of that name in the class, the name in the class's own body, and strings equal to the name."""
     start, end = tree.outer(class_def)
     found: list[cst.Attribute | cst.Name | cst.SimpleString] = [*tree.attributes(name, class_def)]
     found += (node for node in tree.strings(name) if start <= tree.span(node).start < end)

@@ -1,4 +1,4 @@
-"""Takes arms out of an ``if`` chain whose tests are known, and dedents the one that is left alone."""
+"""Removes arms with known tests from an ``if`` chain, and dedents the only remaining one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Arm(NamedTuple):
 
 
 def reduce_chain(rewrite: Rewrite, chain: cst.If, known: Mapping[int, bool]) -> None:
-    """Take the arms that never run out of the ``if`` at the head of a chain.
+    """Remove the arms that never run from the ``if`` at the head of a chain.
 
     Args:
         rewrite: the round.
@@ -45,7 +45,7 @@ def reduce_chain(rewrite: Rewrite, chain: cst.If, known: Mapping[int, bool]) -> 
 
 
 def head_of_chain(tree: PythonTree, node: cst.If) -> cst.If:
-    """The ``if`` that an ``elif`` belongs to."""
+    """Return the ``if`` that an ``elif`` belongs to."""
     above = tree.parent(node)
     while isinstance(above, cst.If) and above.orelse is node:
         node, above = above, tree.parent(above)
@@ -69,7 +69,7 @@ def _arms(tree: PythonTree, chain: cst.If, known: Mapping[int, bool]) -> Iterato
 
 
 def _top(tree: PythonTree, node: cst.If | cst.Else, line: int) -> int:
-    """Start of the comments above ``elif`` or ``else``."""
+    """Return the start of the comments above ``elif`` or ``else``."""
     comments = [item for item in node.leading_lines if item.comment is not None]
     return min([line, *(tree.line_start(tree.span(item).start) for item in comments)])
 
@@ -111,7 +111,7 @@ def _unwrapped(tree: PythonTree, arms: list[_Arm], kept: _Arm) -> Iterator[Edit]
 
 
 def _first_line(tree: PythonTree, body: cst.BaseSuite) -> int:
-    """The first line of a suite that is not blank."""
+    """Return the first line of a suite that is not blank."""
     at = tree.line_end(tree.span(getattr(body, "header", body)).start)
     while not tree.text[at : tree.line_end(at)].strip():
         at = tree.line_end(at)
@@ -119,7 +119,7 @@ def _first_line(tree: PythonTree, body: cst.BaseSuite) -> int:
 
 
 def _dedented(tree: PythonTree, body: cst.BaseSuite, start: int, end: int, depth: int) -> Iterator[Edit]:
-    """Take the suite's own indentation off its lines; lines inside string literals stay as they are."""
+    """Yield the edits that remove the suite's own indentation from its lines; lines inside string literals are kept."""
     indent = tree.indent(tree.outer(body.body[0]).start)
     literals = [tree.span(node) for node in tree.walk(body) if isinstance(node, cst.SimpleString | cst.FormattedString)]
     fixed = {

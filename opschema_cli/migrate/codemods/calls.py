@@ -9,7 +9,7 @@ from opschema_cli.source.python_tree import PythonTree
 
 
 def drop_argument(rewrite: Rewrite, call: cst.Call, keyword: str, position: int | None = None) -> None:
-    """Take an argument out of a call; nothing where the call does not pass it.
+    """Remove an argument from a call; do nothing if the call does not pass it.
 
     Args:
         rewrite: the round.
@@ -26,7 +26,7 @@ def drop_argument(rewrite: Rewrite, call: cst.Call, keyword: str, position: int 
 
 
 def rename_keyword(rewrite: Rewrite, call: cst.Call, old: str, new: str) -> None:
-    """Rename a keyword argument of a call; nothing where the call does not pass it by name.
+    """Rename a keyword argument of a call; do nothing if the call does not pass it by name.
 
     Raises:
         Refused: ``**`` may pass it, or the call passes the new name already.
@@ -57,7 +57,7 @@ def _argument(tree: PythonTree, call: cst.Call, keyword: str, position: int | No
 
 
 def _refuse_shift(tree: PythonTree, call: cst.Call, position: int, keyword: str) -> None:
-    """Arguments behind it that move up are right only if the parameter itself goes; unpacked ones are unknown."""
+    """Refuse if arguments after it would move up, unless the parameter itself is removed; unpacked ones are unknown."""
     for arg in call.args[position + 1 :]:
         if arg.star == "*":
             raise Refused(

@@ -1,4 +1,4 @@
-"""Finds the node of a function that the facts tell of; deletes a function or class, and the statements that only call it."""
+"""Finds the node of a function in the facts; deletes a function or class, and the statements that only call it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.python_tree import Definition, PythonTree
 
 
 def delete_definition(rewrite: Rewrite, definition: Definition) -> None:
-    """Take out a function or class that its own file does not use any more; uses elsewhere are the caller's to judge.
+    """Remove a function or class that its own file no longer uses; checking uses elsewhere is up to the caller.
 
     Raises:
         Refused: the file uses it outside the definition itself, or names it in ``__all__``.
@@ -35,7 +35,7 @@ def delete_definition(rewrite: Rewrite, definition: Definition) -> None:
 
 
 def delete_calls(rewrite: Rewrite, calls: Iterable[cst.Call]) -> None:
-    """Take out the statements that are these calls and nothing else.
+    """Remove the statements that are these calls and nothing else.
 
     A loop whose body is nothing else is left with ``pass``: whether its iterable matters is the caller's to judge.
 
@@ -57,7 +57,7 @@ def delete_calls(rewrite: Rewrite, calls: Iterable[cst.Call]) -> None:
 
 
 def function_node(tree: PythonTree, body: Body) -> cst.FunctionDef:
-    """The node of a function whose body is known from the facts.
+    """Return the node of a function with a body from the facts.
 
     Raises:
         LookupError: there is none.

@@ -21,7 +21,7 @@ _REST = r":(?:param|parameter|arg|argument|key|keyword|type)\s(?:[^:\n]*\s)?(?P<
 
 
 class _Line(NamedTuple):
-    """A line of a docstring: where it begins and ends, its depth (None if it is blank), its text."""
+    """A line of a docstring: its start and end, its indentation (None if it is blank), its text."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class _Entry(NamedTuple):
 
 
 def drop_docstring_parameter(rewrite: Rewrite, definition: Definition, name: str) -> None:
-    """Take a parameter's entry out of a docstring, and the section with its last entry; nothing where there is none."""
+    """Remove a parameter's entry from a docstring, and the section with its last entry; do nothing if there is none."""
     for entry in _entries(rewrite.tree, definition, name):
         if "," in rewrite.tree.text[entry.name.start : entry.name.end]:
             rewrite.replace(entry.name, _without(rewrite.tree.text[entry.name.start : entry.name.end], name))
@@ -47,7 +47,9 @@ def drop_docstring_parameter(rewrite: Rewrite, definition: Definition, name: str
 
 
 def _closed(tree: PythonTree, lines: Span) -> Span:
-    """The lines to take out; where the closing quotes follow the last one, the line end before them instead of it."""
+    """Return the lines to remove. If the closing quotes follow the last line, return the line end before them instead of its
+    own.
+    """
     start, end = lines
     if not tree.text[start:end].endswith(("\n", "\r")):
         start = len(tree.text[:start].removesuffix("\n").removesuffix("\r"))
@@ -55,7 +57,7 @@ def _closed(tree: PythonTree, lines: Span) -> Span:
 
 
 def rename_docstring_parameter(rewrite: Rewrite, definition: Definition, old: str, new: str) -> None:
-    """Rename a parameter's entry in a docstring; nothing where there is none."""
+    """Rename a parameter's entry in a docstring; do nothing if there is none."""
     for entry in _entries(rewrite.tree, definition, old):
         text = rewrite.tree.text[entry.name.start : entry.name.end]
         rewrite.replace(entry.name, re.sub(rf"\b{re.escape(old)}\b", new, text))
@@ -74,7 +76,7 @@ def _entries(tree: PythonTree, definition: Definition, name: str) -> Iterator[_E
 
 
 def _lines(tree: PythonTree, docstring: cst.SimpleString) -> Iterator[_Line]:
-    """The lines after the first; the last without the closing quotes."""
+    """Yield the lines after the first; the last one without the closing quotes."""
     start, end = tree.span(docstring)
     end -= len(docstring.quote)
     at = tree.line_end(start)
@@ -116,7 +118,7 @@ def _in_section(lines: list[_Line], header: int, first: int, least: int, pattern
 
 
 def _section_end(lines: list[_Line], header: int, first: int, least: int) -> int:
-    """The index after a section's last line, the blank ones behind it left out."""
+    """Return the index after a section's last line, without trailing blank lines."""
     end = first
     for index in range(first, len(lines)):
         depth = lines[index].depth

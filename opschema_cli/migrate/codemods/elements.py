@@ -70,7 +70,7 @@ def _element(tree: PythonTree, node: WithComma, removed: bool) -> _Element:
 
 
 def _all(tree: PythonTree, span: Span) -> Span:
-    """The span with the white space around it, if only that stands between the brackets; else with its own comments."""
+    """Return the span with the whitespace around it if brackets enclose nothing else, and otherwise with its own comments."""
     start = len(tree.text[: span.start].rstrip())
     end = len(tree.text) - len(tree.text[span.end :].lstrip())
     if tree.text[start - 1 : start] in ("(", "[") and tree.text[end : end + 1] in (")", "]"):

@@ -1,4 +1,4 @@
-"""Folds what is known to be constant: a parameter, a local, an expression, with the branches that it decides."""
+"""Folding of constants: a parameter, a local or an expression, with the branches that it decides."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class _Folder:
             self.simplify(root, _is_test(above, root))
 
     def refuse(self, use: cst.BaseExpression) -> None:
-        """A literal cannot stand everywhere that a name can."""
+        """Refuse to replace a name with a literal where the syntax or the meaning does not allow one."""
         above, value = self.tree.parent(use), self.known[id(use)]
         called = isinstance(above, cst.Call) and above.func is use
         asked = isinstance(above, cst.Attribute | cst.Subscript) and not isinstance(value, str)
@@ -174,7 +174,7 @@ class _Folder:
             self.drop_unreachable(head)
 
     def drop_unreachable(self, head: cst.If) -> None:
-        """Take out what follows a condition whose remaining suite always leaves."""
+        """Remove the statements after a condition whose remaining suite always leaves the block."""
         left = list(self.rewrite.remaining([head]))
         block = self.tree.parent(head)
         if not left or left == [head] or not isinstance(left[-1], cst.Return | cst.Raise | cst.Break | cst.Continue):
@@ -305,7 +305,7 @@ def _only(tree: PythonTree, whole: cst.BaseExpression, kept: cst.BaseExpression)
 
 
 def _without_lines_below(tree: PythonTree, outer: Span, inner: Span) -> list[Edit]:
-    """As :func:`_only`, but the comment behind the operand stays, and the one behind the entire expression goes."""
+    """Like :func:`_only`, but keep the comment after the operand and remove the one after the entire expression."""
     line_end = tree.line_end(inner.end)
     behind = tree.text[inner.end : line_end]
     word = len(behind) - len(behind.lstrip("andor \t\\"))  # an operator at the end of the line

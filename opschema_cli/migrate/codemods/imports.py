@@ -16,7 +16,7 @@ _TAKES_TYPES = frozenset({"cast", "TypeVar", "NewType", "NamedTuple", "TypedDict
 
 
 def drop_imports(rewrite: Rewrite, names: Iterable[str]) -> None:
-    """Take out the module-level imports that bind these names, which nothing uses any more.
+    """Remove the module-level imports that bind these names and that nothing uses any more.
 
     Raises:
         Refused: a name is still used or exported, or imported otherwise than by plain imports of the module.
@@ -165,7 +165,7 @@ def _added(tree: PythonTree, node: cst.Name, statement: Statement) -> cst.BaseEx
 
 
 def _is_read(tree: PythonTree, node: cst.Name) -> bool:
-    """Whether ``__all__`` is only looked at: an argument, an iterable, a part of another module's list."""
+    """Whether ``__all__`` is only read: as an argument, as an iterable or as a part of another module's list."""
     above = tree.parent(node)
     return isinstance(above, cst.Arg | cst.For | cst.CompFor | cst.ImportAlias | cst.ComparisonTarget)
 

@@ -65,7 +65,7 @@ def _end(tree: PythonTree, element: WithComma) -> int:
 
 
 def _begins_line(tree: PythonTree, offset: int) -> bool:
-    """Whether only white space stands before a character in its line, which a backslash does not join to the one before."""
+    """Whether only whitespace precedes a character on its line, and no backslash joins that line to the previous one."""
     line = tree.line_start(offset)
     return not tree.text[line:offset].strip() and not tree.text[max(0, line - 3) : line].rstrip("\r\n").endswith("\\")
 

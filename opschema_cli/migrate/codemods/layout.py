@@ -217,7 +217,7 @@ def _tail(tree: PythonTree, block: cst.Module | cst.IndentedBlock, at: int) -> i
 
 
 def _headed(items: list[_Item]) -> list[_Item]:
-    """The items, with section comments gone where all that they head is."""
+    """Return the items, and drop the section comments whose sections are dropped entirely."""
     return [
         replace(item, dropped=_heads_nothing(items, index)) if item.rank else item for index, item in enumerate(items)
     ]

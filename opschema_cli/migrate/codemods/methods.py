@@ -109,7 +109,7 @@ def _other_uses(
 
 
 def _renamed(tree: PythonTree, caller: cst.FunctionDef, callee: cst.FunctionDef, call: cst.Call) -> dict[str, str]:
-    """The callee's parameters, and what the caller calls the values that it passes for them."""
+    """Map the callee's parameters to the caller's names for the values that it passes."""
     known = {param.name.value for param in all_parameters(caller.params)}
     known |= {node.value for node in tree.walk(caller.body) if isinstance(node, cst.Name) and is_write(tree, node)}
     passed: dict[str, str] = {}
@@ -136,7 +136,7 @@ def _parameter(params: list[cst.Param], by_place: list[cst.Param], arg: cst.Arg,
 
 
 def _clashes(rewrite: Rewrite, caller: cst.FunctionDef, callee: cst.FunctionDef, params: set[str]) -> Iterator[Problem]:
-    """Names of the callee's body that would come to mean a variable of the caller."""
+    """Yield the names in the callee's body that would refer to a variable of the caller."""
     tree = rewrite.tree
     own = {param.name.value for param in all_parameters(caller.params)[1:]}
     own |= {

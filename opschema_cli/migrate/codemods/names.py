@@ -12,7 +12,7 @@ from opschema_cli.migrate.codemods.scopes import all_parameters, is_write, local
 
 
 def drop_local(rewrite: Rewrite, function: cst.FunctionDef, name: str, pure: Collection[str] = ()) -> None:
-    """Take out the assignments to a local that nothing reads.
+    """Remove the assignments to a local that nothing reads.
 
     Args:
         rewrite: the round.

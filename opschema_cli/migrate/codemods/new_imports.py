@@ -1,4 +1,4 @@
-"""Names that a module comes to import: in a statement that stands, or in a new one where its kind stands."""
+"""Imports that a module needs to have added: to an existing statement, or in a new one next to those of its kind."""
 
 from __future__ import annotations
 

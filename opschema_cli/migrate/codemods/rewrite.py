@@ -1,4 +1,4 @@
-"""One round of rewriting over one file: what codemods marked, and the edits that it comes to."""
+"""One round of rewriting of one file: the marks of the codemods, and the edits that they result in."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Unwrapped(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """A function that goes, but for its part ``source``, which is written in place of ``target``."""
+    """A function that is removed, except for its part ``source``, which is written in place of ``target``."""
 
     function: int
     source: Span
@@ -88,7 +88,7 @@ class Rewrite:
         self._begin()
 
     def _begin(self) -> None:
-        """Learn from the marks what is removed."""
+        """Derive from the marks what has been removed."""
         self._removed: dict[int, Statement] = {}
         self._unwrapped: dict[int, int] = {}
         self._dropped: dict[int, set[int]] = {}
@@ -129,7 +129,7 @@ class Rewrite:
     # Marks
 
     def remove(self, *statements: Statement | cst.SimpleStatementLine) -> None:
-        """Take out statements with the comments that are theirs."""
+        """Remove statements together with their comments."""
         for statement in statements:
             parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
             for part in parts:
@@ -140,11 +140,11 @@ class Rewrite:
         self._mark(_Replaced(Edit(Span(*span), text)))
 
     def drop(self, elements: Sequence[WithComma], *indexes: int, singleton_comma: bool = False) -> None:
-        """Take elements out of a list between commas; see :func:`~opschema_cli.migrate.codemods.elements.drop_elements`."""
+        """Remove elements from a comma-separated list; see :func:`~opschema_cli.migrate.codemods.elements.drop_elements`."""
         self._mark(_Dropped(tuple(map(self.tree.place, elements)), indexes, singleton_comma))
 
     def fold(self, node: cst.If | cst.BaseExpression) -> None:
-        """Note that an expression or ``if`` chain is folded, which is done once a round.
+        """Record that an expression or ``if`` chain is folded, which is done once per round.
 
         Raises:
             Refused: it was folded already.
@@ -159,13 +159,13 @@ class Rewrite:
         return any(edit.span == (offset, offset) for edit in self._replacements())
 
     def unwrap(self, node: cst.If, suite: cst.BaseSuite, edits: Iterable[Edit]) -> None:
-        """Note that of an ``if`` only one suite's statements are left, by way of these edits."""
+        """Record that only one suite of an ``if`` is kept, and make these edits for it."""
         self._mark(_Unwrapped(self.tree.place(node), self.tree.place(suite)))
         for span, text in edits:
             self.replace(span, text)
 
     def move(self, function: cst.FunctionDef, source: Span, target: Span) -> None:
-        """Take out ``function``, but write its part ``source``, as edited by then, in place of ``target``."""
+        """Remove ``function``, but write its part ``source``, with its edits, in place of ``target``."""
         self._mark(_Moved(self.tree.place(function), source, target))
 
     def restore(self, count: int) -> None:
@@ -176,7 +176,7 @@ class Rewrite:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Take back what was marked inside if a codemod there refuses."""
+        """Revert the marks made inside the block if a codemod in it refuses."""
         before = len(self.marks)
         try:
             yield
@@ -187,7 +187,7 @@ class Rewrite:
     # Questions
 
     def is_gone(self, node: cst.CSTNode) -> bool:
-        """Whether a node is in what was removed or replaced."""
+        """Whether a node was removed or replaced."""
         return bool(self._gone[self.tree.place(node)]) or self._gone_spans.hold(self.tree.span(node))
 
     def remaining(self, body: Sequence[cst.CSTNode]) -> Iterator[Statement]:
@@ -265,7 +265,7 @@ class _Spans:
             self._ends[first:after] = [span.end]
 
     def hold(self, span: Span) -> bool:
-        """Whether one of the spans holds another whole."""
+        """Whether one of the spans contains another one completely."""
         at = bisect.bisect_right(self._starts, span.start) - 1
         return at >= 0 and span.end <= self._ends[at]
 

@@ -17,12 +17,12 @@ PURE_FUNCTIONS = frozenset({
     "all", "any", "bool", "callable", "dict", "float", "frozenset", "getattr", "hasattr", "id", "int", "isinstance",
     "issubclass", "len", "list", "max", "min", "range", "repr", "set", "sorted", "str", "sum", "tuple", "type",
 })  # fmt: skip
-"""Builtins that do nothing but give a value."""
+"""Builtins that only return a value and have no side effects."""
 
 PURE_METHODS = frozenset(
     {"get", "keys", "values", "items", "startswith", "endswith", "split", "strip", "lower", "upper"}
 )
-"""Methods of builtin types that do nothing but give a value."""
+"""Methods of builtin types that only return a value and have no side effects."""
 
 
 def dotted(node: cst.CSTNode | None) -> str:
@@ -35,7 +35,7 @@ def dotted(node: cst.CSTNode | None) -> str:
 
 
 def local_uses(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> list[cst.Name]:
-    """Reads and writes of a function's parameter or local, in nested functions too; what is gone left out.
+    """Return the reads and writes of a function's parameter or local, including nested functions but not removed code.
 
     The parameter's own name is not among them.
 
@@ -80,7 +80,7 @@ _BINDS: dict[type, str] = {
 
 
 def is_write(tree: PythonTree, node: cst.Name) -> bool:
-    """Whether a name is bound or deleted where it stands."""
+    """Whether a name is bound or deleted at this place."""
     child: cst.CSTNode = node
     above = tree.parent(node)
     while type(above) in _PACKS:

@@ -1,4 +1,4 @@
-"""A function's parameters: dropped, added, renamed, made keyword-only, given another default."""
+"""Edits of a function's parameters: drop, add or rename them, make them keyword-only, or change their defaults."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def set_default(rewrite: Rewrite, function: cst.FunctionDef, name: str, code: st
 
 
 def listed_parameters(params: cst.Parameters) -> list[Listed]:
-    """All that stands between commas in a signature."""
+    """Return everything that commas separate in a signature."""
     slash = [params.posonly_ind] if isinstance(params.posonly_ind, cst.ParamSlash) else []
     star = [params.star_arg] if isinstance(params.star_arg, cst.Param | cst.ParamStar) else []
     last = [params.star_kwarg] if params.star_kwarg is not None else []
@@ -156,7 +156,7 @@ def listed_parameters(params: cst.Parameters) -> list[Listed]:
 def _insert(
     rewrite: Rewrite, function: cst.FunctionDef, anchor: cst.Param | None, code: str, *, first: bool = False
 ) -> None:
-    """Write a parameter behind another; ``first`` where it is the first of its kind, of which a round adds one."""
+    """Insert a parameter after another; ``first`` if it is the first of its kind. A round can add only one of those."""
     tree = rewrite.tree
     listed = listed_parameters(function.params)
     index = next((i + 1 for i, item in enumerate(listed) if item is anchor), 0)
@@ -176,7 +176,7 @@ def _insert(
 
 
 def _spread(tree: PythonTree, before: cst.CSTNode, code: str) -> str:
-    """``code`` to stand before an element, on a line of its own where that has one."""
+    """Return ``code`` for insertion before an element, on its own line if the element has its own line."""
     start = element_span(tree, before).start
     alone = not tree.text[tree.line_start(start) : start].strip()
     return f"{code},{_newline(tree, start) if alone else ' '}"
@@ -193,7 +193,7 @@ def _at(offset: int) -> Span:
 
 
 def _refuse_order(tree: PythonTree, peers: Sequence[cst.Param], last: cst.Param | None, name: str) -> None:
-    """A parameter without default may not stand behind one with a default."""
+    """Refuse a parameter without a default after one with a default."""
     for param in peers:
         if param.default is not None:
             raise _refused(tree, param, f"{name} has no default and would follow {param.name.value}, which has one")

@@ -1,4 +1,4 @@
-"""Code frames as tables: the lines around places of one file, with the places marked, and what stands there below."""
+"""Code frames as tables: the lines around the places in one file, with the places marked and their messages below."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.reporters.html.elements import marked_text, prose, text
 from opschema_cli.reporters.screen import Screen
 
 WIDTH = 400
-"""Characters of a longer line that are shown, around what is marked."""
+"""Number of characters of a longer line that are shown around a mark."""
 
 _SCREEN = Screen(WIDTH)
 _CHANGES = {

@@ -20,7 +20,7 @@ def text(value: str) -> str:
 
 
 def marked_text(value: str) -> str:
-    r"""The text, escaped for content, in which escapes stand out from a ``\u202e`` that was written so."""
+    r"""Escape a text for HTML content, and highlight its escapes to tell them from a literally written ``\u202e``."""
     if value.isascii() and value.isprintable():
         return value.translate(_TABLE)
     return "".join(map(_marked, value))

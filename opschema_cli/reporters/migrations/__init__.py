@@ -9,7 +9,7 @@ import msgspec
 
 
 class SiteReport(msgspec.Struct, frozen=True):
-    """One site, where it was found (from 1), and what becomes of it."""
+    """A site, its position (1-based), and its status."""
 
     path: str
     line: int
@@ -20,7 +20,7 @@ class SiteReport(msgspec.Struct, frozen=True):
 
 
 class NoteReport(msgspec.Struct, frozen=True):
-    """A place that is left to a person, in the files as they are afterwards."""
+    """A place left for a person to handle, in the files after the migration."""
 
     path: str
     line: int
@@ -34,7 +34,7 @@ def by_place(notes: Iterable[NoteReport]) -> list[NoteReport]:
 
 
 class FileReport(msgspec.Struct, frozen=True):
-    """A changed file's text before and after; None where there is no file."""
+    """A changed file's text before and after, or None where the file does not exist."""
 
     path: str
     before: str | None
@@ -59,7 +59,7 @@ class MigrationReport(msgspec.Struct, frozen=True):
 
 
 class RunReport(msgspec.Struct, frozen=True):
-    """Migrations one after the other; ``files`` are what all of them change together.
+    """A sequence of migrations; ``files`` are their combined changes.
 
     ``mode`` is what was asked for: to see whether there is something to do, to show it, or to write it; ``asked`` are the
     names and options that were given.
@@ -81,7 +81,7 @@ class RunReport(msgspec.Struct, frozen=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A migration in the list: its sites, or None where they are not known, with the reason why there are none; its options."""
+    """A migration in the list: its sites, or None where they are not known, the reason why there are none, and its options."""
 
     name: str
     summary: str

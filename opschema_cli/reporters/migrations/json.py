@@ -19,8 +19,8 @@ from opschema_cli.reporters.unified import unified_diff
 
 
 def write(report: RunReport) -> str:
-    """The run as one object; ``applied`` says whether files were written. The files of a migration are against what the one
-    before it left.
+    """Write the run as one object; ``applied`` records whether files were written. The files of a migration are compared with
+    the result of the previous migration.
     """
     statuses = ("migrated", "pending", "left", "suppressed", "skipped")
     document: Json = {
@@ -37,8 +37,8 @@ def write(report: RunReport) -> str:
 
 
 def write_list(found: Sequence[Listed], elsewhere: Sequence[str] = ()) -> str:
-    """The migrations as one object; ``sites`` is null where options are missing, or for the reason given. ``elsewhere`` are the
-    packs that find nothing of their kind, whose migrations did not look.
+    """Write the migrations as one object; ``sites`` is null if options are missing, or for the given reason. ``elsewhere`` lists
+    the packs without matching files, whose migrations were not searched.
     """
     rows: list[Json] = [
         {

@@ -41,7 +41,7 @@ def patch(report: RunReport) -> str:
 
 
 def write(report: RunReport, console: Console) -> None:
-    """Print what was asked for (the diff, the files that were written, the pending sites), then notes and summary.
+    """Print the requested part (the diff, the written files or the pending sites), then notes and a summary.
 
     Off a terminal the diff is left to :func:`patch`.
     """
@@ -77,7 +77,7 @@ def write_list(found: Sequence[Listed], packs: Sequence[str], elsewhere: Sequenc
         segments += _prose("  ", f"{item.name}: {item.reason}", screen)
     if packs and not found:
         segments += _prose(
-            "", f"There are no migrations for what is found here, which {', '.join(packs)} checks.", screen
+            "", f"There are no migrations for the code found here, which {', '.join(packs)} checks.", screen
         )
     if packs and elsewhere:
         segments += _prose(
@@ -99,8 +99,8 @@ def _prose(indent: str, text: str, screen: Screen) -> Iterator[Segment]:
 
 
 class _Line(NamedTuple):
-    """A line of a diff: its numbers before and after (0: it is not there), its sign and its text; ``other`` is what it was or
-    becomes. A line without numbers is a gap.
+    """A line of a diff: its numbers before and after (0 if it does not exist), its sign and its text; ``other`` is its
+    counterpart on the other side. A line without numbers is a gap.
     """
 
     old: int
@@ -127,7 +127,7 @@ def _lines(file: FileReport) -> list[_Line]:
 
 
 def _changed(old: Sequence[str], new: Sequence[str], i1: int, i2: int, j1: int, j2: int) -> Iterator[_Line]:
-    """Removed lines, then added ones; those that stand for each other know it."""
+    """Yield the removed lines, then the added ones. Lines that correspond to each other are linked."""
     paired = i2 - i1 == j2 - j1
     for i in range(i1, i2):
         yield _Line(i + 1, 0, "-", old[i], new[i - i1 + j1] if paired else "")
@@ -161,7 +161,7 @@ def _numbers(line: _Line, digits: int) -> str:
 
 
 def _rows(line: _Line, digits: int, screen: Screen) -> Iterator[Segment]:
-    """A changed line in as many rows as it takes, with what differs from its other side set off."""
+    """Yield a changed line in as many rows as necessary, with its differences from the other side highlighted."""
     text, other = (visible(side.expandtabs(4), screen.encoding) for side in (line.text, line.other))
     start, end = _differing(text, other)
     gutter = 2 * digits + 1
@@ -177,14 +177,14 @@ def _rows(line: _Line, digits: int, screen: Screen) -> Iterator[Segment]:
 
 
 def _differing(text: str, other: str) -> tuple[int, int]:
-    """The characters of a line that its other side has not; none where that is most of it, or there is no other side."""
+    """Return the characters of a line that differ from its other side, or none if most of it differs or there is no other side."""
     start = shared(text, other)
     end = len(text) - shared(text[start:][::-1], other[start:][::-1])
     return (start, end) if other and 2 * (end - start) <= len(text) else (0, 0)
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
-    """Pieces of at most ``width`` cells; one for an empty text."""
+    """Yield pieces of at most ``width`` cells, and one piece for an empty text."""
     while cell_len(text) > width:
         size = width
         while cell_len(text[:size]) > width:
@@ -195,7 +195,7 @@ def _folded(text: str, width: int) -> Iterator[str]:
 
 
 def stat(file: FileReport, screen: Screen) -> Iterator[Segment]:
-    """The file, what happens to it, and how many lines go and come."""
+    """Yield the file, its kind of change, and the numbers of removed and added lines."""
     signs = [line.sign for line in _lines(file)]
     yield Segment(visible(file.path, screen.encoding), _STRONG)
     yield Segment("" if file.change == "modified" else f" {file.change}")

@@ -21,7 +21,7 @@ _PLACES = frozenset({"place", "registered"})
 
 
 def write(operators: Iterable[Operator], sources: Sources) -> str:
-    """The operators as one object; ``gaps`` gathers what is unresolved about all parts of one."""
+    """Write the operators as one object; ``gaps`` collects the unresolved parts of each one."""
     document = {"version": VERSION, "operators": [_operator(item, sources) for item in operators]}
     return json.dumps(document, indent=2) + "\n"
 

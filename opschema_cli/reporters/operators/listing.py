@@ -25,8 +25,8 @@ Columns: TypeAlias = dict[str, list[str]]
 
 
 def write(operators: Sequence[Operator], sources: Sources, screen: Screen, *, fit: bool, reasons: bool = False) -> str:
-    """A table for each pack, and the totals below; cut to the screen if they are to ``fit``. With ``reasons`` what is unresolved
-    about an operator follows it.
+    """Write a table for each pack, and the totals below, truncated to the screen width with ``fit``. With ``reasons``, list the
+    unresolved parts of an operator below it.
     """
     if not operators:
         return "No operators found.\n"
@@ -95,7 +95,7 @@ def _implemented(operator: Operator, sources: Sources) -> str:
 
 
 def _shrink(widths: dict[str, int], columns: Columns, room: int) -> None:
-    """Take from names and places what is too much for the screen: folders first, then the middle of names."""
+    """Truncate names and places to the screen width: first leading folders, then the middle of names."""
     first = next(iter(widths))
     files = {name: max(map(cells, map(_file, columns[name]))) for name in reversed(_PLACES) if name in widths}
     steps = [*((name, min(_ENOUGH[name], width)) for name, width in files.items()), (first, _ENOUGH["name"])]

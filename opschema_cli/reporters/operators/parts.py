@@ -1,4 +1,6 @@
-"""The parts of an operator, each a label, a place and a few words: what ``opschema show`` prints above the arguments."""
+"""The parts of an operator, each with a label, a place and a short description; ``opschema show`` prints them above the
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from opschema_cli.source.text import Place, Source
 Sources: TypeAlias = Callable[[str], Source | None]
 
 MOST_USES = 8
-"""Most calls, launches or tasks of one operator that are shown."""
+"""Maximum number of calls, launches or tasks shown for one operator."""
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDEST_PLACE = 48
-"""Places up to this width stand in a column, so that what follows them lines up."""
+"""Maximum width of a place in the place column; wider places are not aligned."""
 
 
 def heading(operator: Operator) -> str:
-    """The title: the operator's schema or name, and what its declaration says of its state."""
+    """Return the title: the operator's schema or name, and the state that its declaration gives."""
     declaration = operator.declaration
     status = f" ({declaration.status})" if declaration.status else ""
     return f"{operator.title or operator.name}{declaration.schema}{status}"
@@ -37,7 +37,7 @@ def part_lines(operator: Operator, sources: Sources) -> Iterator[tuple[str, str]
 
 
 def cells(operator: Operator, sources: Sources) -> Iterator[tuple[str, str, str, str]]:
-    """The table of arguments: name, declaration, implementation or use, note; an argument may take several lines."""
+    """Yield the table of arguments: name, declaration, implementation or use, note. An argument may take several lines."""
     spot = _Spots(operator, sources)
     for row in argument_rows(operator):
         declared = row.declared

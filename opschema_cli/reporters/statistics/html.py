@@ -69,7 +69,7 @@ def _bars(at: int, revision: Revision, highest: int) -> Iterator[str]:
 
 
 def _commits(history: Sequence[Revision]) -> str:
-    """The same numbers as a table."""
+    """Return the same numbers as a table."""
     names = "".join(f'<th scope="col" class="number">{severity.value}s</th>' for severity in SEVERITIES)
     head = f'<tr><th scope="col">commit</th><th scope="col">date</th>{names}</tr>'
     rows = "".join(

@@ -1,4 +1,4 @@
-"""Counts of findings as tables, and their history as bars made of characters."""
+"""Counts of findings as tables, and their history as bar charts in text."""
 
 from __future__ import annotations
 

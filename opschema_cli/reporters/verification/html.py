@@ -104,7 +104,7 @@ def render(results: Results, seconds: float, earlier: Sequence[Results] = ()) ->
 
 
 def _shown(value: object) -> object:
-    """A text of an op or a tree, line by line, without what a browser would obey; HTML and numbers unchanged."""
+    """Escape a text of an op or a tree, line by line, for a browser; leave HTML and numbers unchanged."""
     return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
 
 

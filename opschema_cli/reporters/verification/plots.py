@@ -12,7 +12,7 @@ from opschema_cli.verify.model import CellResult, Figures
 from opschema_cli.verify.results import Results
 
 FIRST_DECADE = -12
-"""The decade of absolute errors that the first bar but one of a histogram counts; the first counts what is below."""
+"""The decade of absolute errors of a histogram's second bar. The first bar counts smaller errors."""
 
 SIDES = ("before", "after")
 
@@ -117,7 +117,7 @@ def worst(cells: Iterable[CellResult], number: int) -> list[tuple[CellResult, Fi
 
 
 def trend(op: str, runs: Sequence[Results]) -> Trend | None:
-    """The trend of an op over runs, the last of which names it; None unless two of them measured it."""
+    """Return the trend of an op over runs, or None unless at least two of them measured it. The last run names it."""
     old = runs[-1].header.renamed.get(op, op)
     shares = [worst_share(found.by_op().get(op) or found.by_op().get(old) or ()) for found in runs]
     known = [(at, share) for at, share in enumerate(shares) if share is not None]

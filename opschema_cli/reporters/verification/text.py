@@ -1,4 +1,4 @@
-"""Verification for people: a table of ops and verdicts, then what is wrong, cell by cell, and what was not checked."""
+"""Verification results as text: a table of ops and verdicts, then the failures, cell by cell, and the unchecked ops."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SHOWN_MESSAGES = 6
 
 
 def write(results: Results, console: Console, seconds: float) -> None:
-    """Print the table, what is wrong, what has other bits than before, what was not checked, notes, and the summary."""
+    """Print the table, the failures, outputs with other bits than before, what was not checked, notes, and a summary."""
     console.print(_table(results))
     for verdict in ("regression", "crashed", "wrong-already"):
         _write_cells([cell for cell in results.cells.values() if cell.verdict == verdict], verdict, console)

@@ -1,1 +1,1 @@
-"""Reads what CMake builds, without running it."""
+"""Reads which targets CMake builds, without running it."""

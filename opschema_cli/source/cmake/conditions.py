@@ -1,4 +1,4 @@
-"""Conditions around the commands of a CMake file, and the source files that are surely compiled together."""
+"""Conditions around the commands of a CMake file, and the source files that are always compiled together."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TypeAlias
 import msgspec
 
 Choice: TypeAlias = tuple[str, bool]
-"""A condition as it is written, and whether it holds."""
+"""A condition as written, and whether it holds."""
 
 Origin: TypeAlias = frozenset[Choice] | None
-"""The conditions under which a word is part of a list; None when it may have been removed again."""
+"""The conditions under which a word is part of a list; None if it may have been removed again."""
 
 ALWAYS: frozenset[Choice] = frozenset()
 
 MAX_CHOICES = 64
-"""Most conditions that are kept for one place."""
+"""Maximum number of conditions to keep for one place."""
 
 _BLOCKS = frozenset({"while", "block"})
 _ENDS = frozenset({"endif", *(f"end{name}" for name in _BLOCKS)})
 
 
 class _Block(msgspec.Struct):
-    """A block: the state around it, its conditions so far, and whether one of them surely holds."""
+    """A block: the state around it, its conditions so far, and whether one of them is known to hold."""
 
     origin: frozenset[Choice]
     skips: bool
@@ -32,7 +32,7 @@ class _Block(msgspec.Struct):
 
 
 class Conditions:
-    """The blocks around the command that is read, of the file ``name``; ``skips`` where it surely does not run."""
+    """The blocks around the current command of the file ``name``; ``skips`` is set if it is known not to run."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -74,19 +74,19 @@ class Conditions:
         return origin if len(origin) < MAX_CHOICES else frozenset({(self.new("deep"), True)})
 
     def replaced(self) -> tuple[Origin, Origin]:
-        """The origins of what a command puts in the place of other words, and of these."""
+        """The origins of the words that a command inserts, and of the words that it replaces."""
         if not self.origin:
             return ALWAYS, None
         name = self.new("set")
         return frozenset({(name, True)}), frozenset({(name, False)})
 
     def new(self, name: str) -> str:
-        """The text of a condition that no other one has."""
+        """Return a unique text for a condition."""
         self._count += 1
         return f"{name} {self._count} of {self.name}"
 
     def depth(self) -> int:
-        """How many blocks are open."""
+        """The number of open blocks."""
         return len(self._around)
 
     def close(self, depth: int) -> None:
@@ -101,10 +101,10 @@ def _choice(words: Sequence[str], scope: str) -> Choice:
 
 
 def joined(one: Origin, other: Origin) -> Origin:
-    """The origin of a word of a list with the one ``one`` that is used under the conditions of ``other``."""
+    """Return the origin of a word with the origin ``one`` that is used under the conditions of ``other``."""
     return None if one is None or other is None else one | other
 
 
 def are_together(one: Origin, other: Origin) -> bool:
-    """Whether a build that has one of two words has the other: the conditions of one are among those of the other."""
+    """Whether a build with one of two words has the other: the conditions of one are among those of the other."""
     return one is not None and other is not None and (one <= other or other <= one)

@@ -1,4 +1,4 @@
-"""Functions of CMake whose calls matter to targets and variables; most print, check or search, and are not run."""
+"""CMake functions whose calls may affect targets and variables; most functions print, check or search, and are not run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SETS = frozenset({"set", "list", "string", "file", "unset", "cmake_parse_argume
 
 
 class Effects:
-    """What calls of the functions of a tree can do."""
+    """The possible effects of calling the functions of a tree."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.functions = functions

@@ -1,4 +1,4 @@
-"""Commands of CMake that change or compute words: ``list``, ``string`` and ``get_filename_component``."""
+"""CMake commands that change or compute words: ``list``, ``string`` and ``get_filename_component``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATTERN = re.compile(r"(?P<start>\^)?(?P<any>\.[*+])?(?P<text>(?:[\w/-]|\\+[^\\
 
 
 def filtered(values: Values, *, includes: bool, pattern: str, surely: bool) -> Values:
-    """The words that ``list(FILTER)`` leaves; where it may not run, what it removes has no known origin."""
+    """Return the words that ``list(FILTER)`` keeps; if it may not run, the words that it removes have an unknown origin."""
     matches = _matcher(pattern)
     if matches is None:
         return doubtful(values)
@@ -22,7 +22,7 @@ def filtered(values: Values, *, includes: bool, pattern: str, surely: bool) -> V
 
 
 def _matcher(pattern: str) -> Callable[[str], bool] | None:
-    """A test of words for the simple regular expressions that lists of files are filtered with."""
+    """Return a predicate for the simple regular expressions that are used to filter lists of files."""
     found = _PATTERN.fullmatch(pattern)
     if found is None:
         return None
@@ -42,18 +42,18 @@ def _matcher(pattern: str) -> Callable[[str], bool] | None:
 
 
 def without(values: Values, removed: Iterable[str]) -> Values:
-    """A list that some words may have been removed from."""
+    """Return a list from which some words may have been removed."""
     words = set(removed)
     return {word: None if word in words else origin for word, origin in values.items()}
 
 
 def doubtful(values: Values) -> Values:
-    """A list that any of its words may have been removed from, and others added to."""
+    """Return a list from which any word may have been removed, and to which others may have been added."""
     return {**dict.fromkeys(values), UNKNOWN: None}
 
 
 def mapped(values: Values, before: str, after: str) -> Values:
-    """A list with texts before and after every word; words that are not known stay so."""
+    """Return a list with texts before and after every word; unknown words stay unknown."""
     found: dict[str, Origin] = {}
     for word, origin in values.items():
         found.setdefault(f"{before}{word}{after}" if word != UNKNOWN else UNKNOWN, origin)
@@ -61,7 +61,7 @@ def mapped(values: Values, before: str, after: str) -> Values:
 
 
 STRINGS: dict[str, Callable[[str], str]] = {"TOLOWER": str.lower, "TOUPPER": str.upper, "STRIP": str.strip}
-"""Operations of ``string`` on one word that are known."""
+"""The supported operations of ``string`` on one word."""
 
 FILE_PARTS: dict[str, Callable[[str], str]] = {
     "NAME": posixpath.basename,

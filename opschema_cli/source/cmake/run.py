@@ -26,29 +26,31 @@ _SETS_NOTHING = re.compile(
 )
 
 MAX_WORDS = 200_000
-"""Most words of lists that are put in the place of variables, in one tree."""
+"""Maximum number of words of lists to substitute for variables in one tree."""
 
 MAX_COMMANDS = 40_000
-"""Most commands that are run in one tree."""
+"""Maximum number of commands to run in one tree."""
 
 MAX_DEPTH = 25
-"""Most calls, loops and files that are run inside each other."""
+"""Maximum nesting of calls, loops and files."""
 
 MAX_LOOP = 500
-"""Most runs of one loop."""
+"""Maximum number of runs of one loop."""
 
 MAX_LOOP_COMMANDS = 2_000
-"""Most commands of one loop, after which the rest of its items are taken for one that is not known."""
+"""Maximum number of commands of one loop, after which the remaining items count as a single unknown one."""
 
 MAX_ALTERNATIVES = 4
-"""Most values of an argument, one of which a call has, with each of which it is run."""
+"""Maximum number of values of an argument for which to run a call; the call has one of them."""
 
 Variables = Mapping[str, Mapping[str, Origin]]
 """The values of each variable."""
 
 
 class Unfollowed(msgspec.Struct, frozen=True):
-    """A call with source files of a function that no file of the tree defines: its name, the file of the call, and the sources."""
+    """A call, with source files, of a function that no file of the tree defines: its name, the file of the call, and the
+    sources.
+    """
 
     function: str
     path: str
@@ -56,7 +58,7 @@ class Unfollowed(msgspec.Struct, frozen=True):
 
 
 class CMakeFile(msgspec.Struct, frozen=True):
-    """The targets of a CMake file, the variables that files in folders below it see, and calls that are not followed."""
+    """The targets of a CMake file, the variables visible to files in its subfolders, and the calls that are not followed."""
 
     targets: tuple[Target, ...]
     variables: Variables
@@ -64,7 +66,7 @@ class CMakeFile(msgspec.Struct, frozen=True):
 
 
 class CMakeTree:
-    """The CMake files of a tree, each parsed once, and the functions that only one of them defines."""
+    """The CMake files of a tree, each parsed once, and the functions that only one file defines."""
 
     def __init__(
         self, texts: Mapping[str, str], glob: Callable[[str], Sequence[str]], is_source: Callable[[str], bool]
@@ -84,14 +86,14 @@ class CMakeTree:
         self.budget = Budget(MAX_COMMANDS, MAX_WORDS)
 
     def read(self, path: str, variables: Variables) -> CMakeFile:
-        """Run a file of the tree that sees some variables."""
+        """Run a file of the tree with some variables."""
         run = _Run(self, path, variables)
         run.file(path, run.frame)
         return CMakeFile(run.targets.targets(), run.frame.scope.variables, tuple(run.unfollowed))
 
 
 def read_function(command: Command, folder: str) -> Function:
-    """The function that a command defines in a file of a folder."""
+    """Return the function that a command defines in a file of a folder."""
     name, *parameters = command.words
     return Function(name.lower(), tuple(parameters), command.body, folder, command.name == "macro")
 
@@ -212,7 +214,7 @@ class _Run:
         self.conditions.origin = before
 
     def _holds(self, words: Sequence[str], frame: Frame) -> bool | None:
-        """The value of a condition on an argument of the function that runs."""
+        """Return the value of a condition on an argument of the running function."""
         names = [word for word in words if word != "NOT"]
         if len(names) != 1 or len(words) > 2 or not NAME.fullmatch(names[0]):
             return None
@@ -261,7 +263,7 @@ class _Run:
 
 
 def _items(words: Sequence[str]) -> list[str]:
-    """The words that a loop runs through; a list is written as a variable."""
+    """Return the items that a loop iterates over; a list is given as a variable."""
     if words[:1] != ("IN",):
         return list(words)
     found: list[str] = []

@@ -11,12 +11,12 @@ from opschema_cli.source.cmake.conditions import ALWAYS, Choice, Origin
 from opschema_cli.source.cmake.syntax import Command
 
 Values: TypeAlias = dict[str, Origin]
-"""Words that a variable may hold; an empty one stands for words that are not known."""
+"""Words that a variable may hold; an empty one stands for unknown words."""
 
 UNKNOWN = ""
 
 Argument: TypeAlias = list[tuple[str, Origin]]
-"""The words that stand for one argument of a call."""
+"""The words that one argument of a call stands for."""
 
 _FALSE = frozenset({"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
 
@@ -32,7 +32,9 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Scope:
-    """Variables of a folder or of a call; ``label`` is unique to it, and ``origin`` are the conditions under which it is made."""
+    """The variables of a folder or of a call; ``label`` is unique, and ``origin`` holds the conditions under which the scope is
+    created.
+    """
 
     def __init__(self, parent: Scope | None = None, label: str = "", origin: frozenset[Choice] = ALWAYS) -> None:
         self.parent = parent
@@ -43,14 +45,14 @@ class Scope:
         self.exact: set[str] = set()
 
     def chain(self) -> Iterator[Scope]:
-        """This scope and those around it, inside out."""
+        """Yield this scope and the enclosing ones, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
     def find(self, name: str) -> Values | None:
-        """The words of a variable, None if it is not set."""
+        """Return the words of a variable, or None if it is not set."""
         return next((item.variables[name] for item in self.chain() if name in item.variables), None)
 
     def put(self, name: str, values: Values, *, exact: bool = False) -> None:
@@ -60,14 +62,16 @@ class Scope:
         (self.exact.add if exact else self.exact.discard)(name)
 
     def version(self, name: str) -> str:
-        """A text that differs between variables of the same name, and between the values of one; empty for the first at the top."""
+        """Return a text that differs between variables of the same name, and between the values of one; empty for the first
+        value at the top level.
+        """
         owner = next((item for item in self.chain() if name in item.variables), None)
         if owner is None or (not owner.label and owner.writes.get(name, 0) < 2):
             return ""
         return f" {name} {owner.writes.get(name, 0)} {owner.label}"
 
     def truth(self, name: str, here: frozenset[Choice]) -> bool | None:
-        """Whether a variable is true under some conditions, None where that is not known."""
+        """Whether a variable is true under some conditions; None if that is not known."""
         owner = next((item for item in self.chain() if name in item.variables), None)
         if owner is None or name not in owner.exact:
             return None
@@ -81,8 +85,8 @@ class Scope:
 
 
 class Frame(msgspec.Struct):
-    """Where a command runs: its scope, and the folders of the build, of the file and of the function; the arguments of the call,
-    and those that a macro puts in the place of variables.
+    """The context of a command: its scope; the folders of the build, of the file and of the function; the arguments of the call,
+    and those that a macro substitutes for variables.
     """
 
     scope: Scope
@@ -95,7 +99,7 @@ class Frame(msgspec.Struct):
 
 
 def bound(function: Function, arguments: Sequence[Argument]) -> dict[str, Values]:
-    """The variables that a call of a function sets."""
+    """Return the variables that a call of a function sets."""
     found: dict[str, Values] = {f"ARGV{at}": dict(item) for at, item in enumerate(arguments[:50])}
     for name, item in zip(function.parameters, arguments, strict=False):
         found[name] = dict(item) if item else {UNKNOWN: ALWAYS}
@@ -105,7 +109,7 @@ def bound(function: Function, arguments: Sequence[Argument]) -> dict[str, Values
 def keyword_arguments(
     prefix: str, keywords_by_kind: Iterable[Iterable[str]], arguments: Iterable[Argument]
 ) -> dict[str, Values]:
-    """The variables that ``cmake_parse_arguments`` sets; its keywords take no word, one, or many."""
+    """Return the variables that ``cmake_parse_arguments`` sets; its keywords take no word, one, or many."""
     flags, one, many = map(frozenset, keywords_by_kind)
     keywords = flags | one | many
     found: dict[str, Values] = {f"{prefix}_{name}": {} for name in keywords}
@@ -128,7 +132,7 @@ def keyword_arguments(
 
 
 def _apart(arguments: Iterable[Argument], keywords: frozenset[str]) -> Iterator[Argument]:
-    """Arguments, word by word where a list holds keywords."""
+    """Yield arguments, word by word if a list contains keywords."""
     for argument in arguments:
         if any(word in keywords for word, _ in argument):
             yield from ([item] for item in argument)
@@ -137,7 +141,7 @@ def _apart(arguments: Iterable[Argument], keywords: frozenset[str]) -> Iterator[
 
 
 def alternatives(arguments: Sequence[Argument], most: int) -> list[frozenset[Choice]]:
-    """The conditions that decide the value of the first argument that has one of a few."""
+    """Return the conditions that determine the first argument with a small number of possible values."""
     for argument in arguments:
         origins = [origin for _, origin in argument if origin is not None]
         if 2 <= len(argument) == len(origins) <= most and all(
@@ -148,7 +152,7 @@ def alternatives(arguments: Sequence[Argument], most: int) -> list[frozenset[Cho
 
 
 def compatible(arguments: Sequence[Argument], origin: frozenset[Choice]) -> list[Argument]:
-    """Arguments under some conditions."""
+    """Return the arguments that are possible under some conditions."""
     return [[item for item in argument if item[1] is None or not _exclude(item[1], origin)] for argument in arguments]
 
 

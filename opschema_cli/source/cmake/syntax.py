@@ -1,4 +1,4 @@
-"""Commands of a CMake file, with the bodies of functions, macros and loops. Takes linear time on any text."""
+"""Parses the commands of a CMake file, with the bodies of functions, macros and loops, in linear time for any text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NESTING = frozenset({"function", "macro", "foreach"})
 """Commands whose bodies are read where they run."""
 
 MAX_NESTED = 100
-"""Deepest nesting of bodies that are read."""
+"""Maximum nesting of bodies to read."""
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A command in lower case with its words and its place; a function, macro or loop also has its body."""
+    """A command in lower case, its words and its place; a function, macro or loop also has a body."""
 
     name: str
     words: tuple[str, ...]
@@ -29,7 +29,7 @@ class Command(msgspec.Struct, frozen=True):
 
 
 def read_commands(text: str) -> tuple[Command, ...]:
-    """The commands of a CMake file."""
+    """Parse the commands of a CMake file."""
     bodies: list[list[Command]] = [[]]
     heads: list[Command] = []
     for command in _flat(text):

@@ -17,8 +17,8 @@ _OBJECTS = re.compile(r"\$<TARGET_OBJECTS:(.+)>")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A library: its source files, and its macros with their values. ``extension`` is true for an extension of torch,
-    whose name is ``TORCH_EXTENSION_NAME``.
+    """A library: its source files, and its macros with their values. ``extension`` is true for a torch extension, whose name is
+    ``TORCH_EXTENSION_NAME``.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Targets:
         self.extensions: set[str] = set()
 
     def add(self, words: Sequence[str], frame: Frame, *, extension: bool) -> None:
-        """Add the sources and macros that a command names to its target."""
+        """Add the sources and macros in a command to its target."""
         name = self.words.one(words[0], frame)
         here = self.words.conditions.origin
         values = self.words.values(words[1:], frame)
@@ -56,7 +56,7 @@ class Targets:
             self.extensions.add(name)
 
     def defined(self, words: Iterable[str], frame: Frame, *, bare: bool) -> list[tuple[str, str]]:
-        """The macros in words, each with its value; ``bare`` ones may lack the ``-D``."""
+        """Return the macros in words, each with its value; ``bare`` ones may lack the ``-D``."""
         found: list[tuple[str, str]] = []
         for word in (part for item in words for part in self._flags(item, frame)):
             macro = _MACRO.fullmatch(word)
@@ -77,7 +77,7 @@ class Targets:
         )
 
     def _sources_of(self, name: str) -> list[tuple[str, Origin]]:
-        """The sources of a target, with those of its object libraries."""
+        """Return the sources of a target, including those of its object libraries."""
         objects = [
             (path, joined(inner, origin))
             for part, origin in self.parts.get(name, ())

@@ -1,4 +1,4 @@
-"""Commands of CMake that set variables: ``set``, ``list``, ``file(GLOB)``, ``cmake_parse_arguments`` and the like."""
+"""CMake commands that set variables: ``set``, ``list``, ``file(GLOB)``, ``cmake_parse_arguments`` and similar ones."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from opschema_cli.source.cmake.scopes import UNKNOWN, Frame, Scope, Values, keyw
 from opschema_cli.source.cmake.words import NAME, Words, first, in_tree
 
 MAX_WRITES = 10
-"""Most writes of a variable under conditions, after which its words before are not known."""
+"""Maximum number of conditional writes of a variable, after which its earlier words are unknown."""
 
 
 class Assignments:
-    """Sets the variables of scopes; ``glob`` gives the files of the tree that match a pattern."""
+    """Sets the variables of scopes; ``glob`` returns the files of the tree that match a pattern."""
 
     def __init__(self, words: Words, glob: Callable[[str], Sequence[str]]) -> None:
         self.words = words
         self.glob = glob
 
     def set(self, words: Sequence[str], frame: Frame) -> None:
-        """``set(NAME words...)``."""
+        """Run ``set(NAME words...)``."""
         name = self.words.one(words[0], frame)
         given = list(takewhile(lambda word: word not in ("CACHE", "PARENT_SCOPE"), words[1:]))
         scope = frame.scope.parent if words[-1] == "PARENT_SCOPE" else frame.scope
@@ -35,13 +35,13 @@ class Assignments:
             self._write(frame.scope, name, {value: self.words.conditions.origin}, resets=True)
 
     def project(self, name: str, frame: Frame) -> None:
-        """The variables that ``project(NAME)`` sets."""
+        """Set the variables of ``project(NAME)``."""
         self._assign("PROJECT_NAME", name, frame)
         for variable in ("PROJECT_SOURCE_DIR", f"{name}_SOURCE_DIR"):
             self._assign(variable, f"//{frame.folder}", frame)
 
     def _write(self, scope: Scope, name: str, values: Values, *, resets: bool) -> None:
-        """Set a variable, whose values before it has no more where the command runs."""
+        """Set a variable; its earlier values no longer apply where the command runs."""
         before = scope.find(name)
         if before and resets and self._is_sure(scope):
             scope.put(name, values)
@@ -59,12 +59,12 @@ class Assignments:
         return self.words.conditions.origin == scope.origin
 
     def _listed(self, name: str, frame: Frame) -> Values:
-        """A copy of the words of a variable."""
+        """Return a copy of the words of a variable."""
         found = frame.scope.find(name) or {}
         return dict(found) if self.words.budget.pays(len(found)) else {UNKNOWN: None}
 
     def change_list(self, words: Sequence[str], frame: Frame) -> None:
-        """``list(OPERATION NAME words...)``."""
+        """Run ``list(OPERATION NAME words...)``."""
         operation, name = words[0], self.words.one(words[1], frame)
         if operation in ("APPEND", "PREPEND"):
             self._extend(name, self.words.values(words[2:], frame), frame)
@@ -93,7 +93,7 @@ class Assignments:
             frame.scope.put(name, known)
 
     def find_files(self, words: Sequence[str], frame: Frame) -> None:
-        """``file(GLOB)``, with the files that match in the place of its patterns."""
+        """Run ``file(GLOB)``, with the matching files in place of its patterns."""
         deep = words[0] == "GLOB_RECURSE"
         found: list[tuple[str, Origin]] = []
         for word, origin in self.words.values(words[2:], frame):
@@ -103,7 +103,7 @@ class Assignments:
         self._write(frame.scope, self.words.one(words[1], frame), first(found), resets=True)
 
     def parse_arguments(self, words: Sequence[str], frame: Frame) -> None:
-        """``cmake_parse_arguments``, from arguments or from those of the function that runs."""
+        """Run ``cmake_parse_arguments`` on arguments, or on those of the running function."""
         if words[0] == "PARSE_ARGV" and len(words) > 2 and words[1].isdecimal():
             head, arguments = words[2:6], list(frame.arguments[int(words[1][:3]) :])
         else:
@@ -127,13 +127,13 @@ class Assignments:
         return False
 
     def doubt(self, words: Sequence[str], frame: Frame) -> None:
-        """Note that a command may set the variables whose names it is given."""
+        """Record that a command may set the variables whose names it gets."""
         for word in words:
             if NAME.fullmatch(word) and frame.scope.find(word):
                 frame.scope.put(word, doubtful(self._listed(word, frame)))
 
 
 def _deep(pattern: str) -> str:
-    """A glob that also matches in the folders below."""
+    """Return a glob that also matches in subfolders."""
     folder, _, name = pattern.rpartition("/")
     return f"{folder}/**/{name}" if folder else f"**/{name}"

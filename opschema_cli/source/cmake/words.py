@@ -1,4 +1,4 @@
-"""Words of CMake commands, with the values of variables in their place. Paths in the tree begin with ``//``."""
+"""Words of CMake commands after substitution of variables. Paths in the tree begin with ``//``."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _FOLDERS = {
 }
 
 MAX_WORD = 1_000
-"""Longest word that is known, in characters."""
+"""Maximum length of a known word, in characters."""
 
 MAX_NESTED = 5
-"""Deepest nesting of variables in names of variables."""
+"""Maximum nesting of variables in names of variables."""
 
 
 class Budget(msgspec.Struct):
-    """How many commands may be run yet, and how many words put in the place of variables, in one tree."""
+    """The remaining number of commands to run, and of words to substitute for variables, in one tree."""
 
     commands: int
     words: int
 
     def pays(self, words: int) -> bool:
-        """Take some words off; false when they are used up."""
+        """Subtract some words. Return False if none are left."""
         self.words -= words
         return self.words > 0
 
 
 class Words:
-    """The values of words where a command runs; ``top`` is the folder of the file that a build begins with."""
+    """The values of words where a command runs; ``top`` is the folder of the build's first file."""
 
     def __init__(self, conditions: Conditions, budget: Budget, top: str) -> None:
         self.conditions = conditions
@@ -50,11 +50,11 @@ class Words:
         self.top = top
 
     def values(self, words: Iterable[str], frame: Frame) -> list[tuple[str, Origin]]:
-        """Words with the values of variables in their place."""
+        """Return words with variables substituted."""
         return [item for argument in self.arguments(words, frame) for item in argument]
 
     def arguments(self, words: Iterable[str], frame: Frame) -> list[Argument]:
-        """The words that stand for each of some arguments; none for an empty variable."""
+        """Return the words of each argument; empty for an empty variable."""
         found: list[Argument] = []
         here = self.conditions.origin
         for word in (part for item in words for part in _parts(item)):
@@ -71,7 +71,7 @@ class Words:
         return found
 
     def variable(self, word: str, frame: Frame) -> str | None:
-        """The variable whose value is an entire word."""
+        """Return the variable that a word consists of."""
         if not word.startswith("${") or not word.endswith("}"):
             return None
         name = word[2:-1]
@@ -80,7 +80,7 @@ class Words:
         return name if NAME.fullmatch(name) else None
 
     def one(self, word: str, frame: Frame) -> str:
-        """A word with its variables replaced; empty when the value of one is not known."""
+        """Return a word with its variables substituted; empty if the value of one is not known."""
         for _ in range(MAX_NESTED):
             if "${" not in word or len(word) > MAX_WORD:
                 break
@@ -100,7 +100,7 @@ class Words:
 
 
 def first(values: Iterable[tuple[str, Origin]]) -> Values:
-    """Words with the origin of the first of each."""
+    """Return words, each with its first origin."""
     found: Values = {}
     for word, origin in values:
         found.setdefault(word, origin)
@@ -108,11 +108,11 @@ def first(values: Iterable[tuple[str, Origin]]) -> Values:
 
 
 def _parts(word: str) -> list[str]:
-    """The items of a list that is written as one word."""
+    """Return the items of a list that is written as one word."""
     return [part for part in word.split(";") if part] if "$<" not in word else [word]
 
 
 def in_tree(word: str, folder: str) -> str:
-    """The path in the tree of a word that a command in a folder names."""
+    """Return the path in the tree that a word in a command of a folder refers to."""
     path = posixpath.normpath(word.lstrip("/") if word.startswith("//") else posixpath.join(folder, word))
     return "" if path == "." else path

@@ -1,1 +1,1 @@
-"""Reads what Bazel and Buck build, without running them."""
+"""Reads which targets Bazel and Buck build, without running them."""

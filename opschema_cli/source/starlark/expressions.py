@@ -1,4 +1,4 @@
-"""Evaluates Starlark expressions from their facts."""
+"""Evaluates Starlark expressions from facts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from opschema_cli.source.starlark.values import (
 )
 
 MAX_TEXT = 1_000
-"""Longest string that is computed, in characters."""
+"""Maximum length of a computed string, in characters."""
 
 Scope = Mapping[str, Value]
 
 
 class Host(Protocol):
-    """What evaluates calls, and limits the work."""
+    """Evaluates calls, and limits the work."""
 
     def call(self, expr: Expr, scope: Scope) -> Value:
-        """The value of a call."""
+        """Return the value of a call."""
 
     def member(self, value: Value, name: str) -> Value:
-        """An attribute of a value that is neither a dictionary nor from outside the tree."""
+        """Return an attribute of a value that is neither a dictionary nor from outside the tree."""
 
     def spend(self, work: int) -> None:
         """Count work: expressions, statements and items of lists.
@@ -43,7 +43,7 @@ class Host(Protocol):
 
 
 def evaluate(expr: Expr, scope: Scope, host: Host) -> Value:
-    """The value of an expression."""
+    """Return the value of an expression."""
     host.spend(1)
     if expr.kind == "const":
         return expr.value
@@ -77,7 +77,7 @@ def _attribute(expr: Expr, scope: Scope, host: Host) -> Value:
 
 
 def _interpolated(expr: Expr, scope: Scope, host: Host) -> Value:
-    """An f-string of plain fields."""
+    """Return the value of an f-string with plain fields."""
     parts = [item.items[0] if item.kind == "field" and len(item.items) == 1 else item for item in expr.items]
     values = [evaluate(item, scope, host) for item in parts]
     found = "".join(item for item in values if isinstance(item, str))
@@ -137,7 +137,7 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
 
 
 def parent_path(path: str) -> str:
-    """The folder of a path."""
+    """Return the folder of a path."""
     path = posixpath.normpath(path)
     if path == "." or path.rpartition("/")[2] == "..":
         return posixpath.normpath(posixpath.join(path, ".."))
@@ -145,7 +145,7 @@ def parent_path(path: str) -> str:
 
 
 def joined_path(parts: Sequence[str]) -> str:
-    """A path of several parts, of which ``.`` is none."""
+    """Join the parts of a path; ``.`` is dropped."""
     return posixpath.join(*([part for part in parts if part != "."] or ["."]))
 
 
@@ -156,7 +156,7 @@ def _filled(text: str, hole: str, values: Sequence[str]) -> Value:
 
 
 def formatted(text: str, positional: Sequence[Value], named: Mapping[str, Value]) -> Value:
-    """``text.format(...)`` with plain holes and strings."""
+    """Return ``text.format(...)`` for simple fields and strings."""
     for name, value in named.items():
         text = text.replace(f"{{{name}}}", value) if isinstance(value, str) and len(text) <= MAX_TEXT else text
     if text.count("{}") != len(positional) or not all(isinstance(item, str) for item in positional):
@@ -196,7 +196,7 @@ def _logic(expr: Expr, scope: Scope, host: Host) -> Value:
 
 
 def _is_plain(value: Value) -> bool:
-    """Whether a value holds no others, so that it can be compared at once."""
+    """Whether a value contains no others, so that it can be compared directly."""
     return value is None or isinstance(value, (str, bool, int))
 
 

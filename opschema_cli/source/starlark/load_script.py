@@ -14,7 +14,7 @@ _FUNCTION = re.compile(r"(?m)^def (\w+)\(\s*\)[^:\n]*:")
 
 
 def with_calls(text: str) -> str:
-    """The text of a file with a call of each of its functions that takes no arguments: any of them may load an extension."""
+    """Return the text of a file with a call of each of its functions without arguments: any of them may load an extension."""
     return text + "".join(f"\n{name}()" for name in dict.fromkeys(_FUNCTION.findall(text)))
 
 
@@ -22,7 +22,7 @@ class LoadScript(SetupScript):
     """A file whose calls of ``load`` make extensions."""
 
     def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
-        """A call of a function from outside the file."""
+        """Return the value of a call of a function from outside the file."""
         if dotted == LOAD:
             return self.extension(positional, named, call)
         return super().outside(dotted, positional, named, call)

@@ -1,4 +1,4 @@
-"""Runs functions of build files symbolically: both branches of a condition that is not known, and each turn of a loop."""
+"""Runs functions of build files symbolically: both branches of an unknown condition, and each iteration of a loop."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from opschema_cli.source.starlark.values import (
 )
 
 MAX_DEPTH = 12
-"""Deepest nesting of calls that is followed."""
+"""Maximum nesting of calls to follow."""
 
 
 class Runner(ABC):
-    """What runs in one file. ``conditions`` are those under which the current statement runs."""
+    """Runs the code of one file. ``conditions`` are those of the current statement."""
 
     def __init__(self, file: PythonFile) -> None:
         self.file = file
@@ -47,24 +47,24 @@ class Runner(ABC):
 
     @abstractmethod
     def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
-        """The value of a call of a function from outside the tree."""
+        """Return the value of a call of a function from outside the tree."""
 
     @abstractmethod
     def module_of(self, value: FunctionValue) -> Scope:
-        """The names that a function finds outside of itself."""
+        """Return the names that a function sees outside itself."""
 
     @abstractmethod
     def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
         """Called after a function has run; ``makes`` says whether it made a library."""
 
     def member(self, value: Value, name: str) -> Value:
-        """An attribute of a value that is neither a dictionary nor from outside the tree."""
+        """Return an attribute of a value that is neither a dictionary nor from outside the tree."""
         return UNKNOWN
 
     # Calls
 
     def call(self, expr: Expr, scope: Scope) -> Value:
-        """The value of a call."""
+        """Return the value of a call."""
         if self.depth >= MAX_DEPTH:
             return UNKNOWN
         method = self.method(expr, scope)
@@ -82,7 +82,7 @@ class Runner(ABC):
         return UNKNOWN
 
     def arguments(self, call: Expr, scope: Scope) -> tuple[list[Value], dict[str, Value]]:
-        """The values of a call's arguments, by position and by name."""
+        """Return the values of a call's arguments, by position and by name."""
         positional: list[Value] = []
         named: dict[str, Value] = {}
         for keyword, item in call.args:
@@ -99,7 +99,7 @@ class Runner(ABC):
         return positional, named
 
     def method(self, call: Expr, scope: Scope) -> Value | None:
-        """A method of a known value; None of another call."""
+        """Return the result of a method of a known value; None for any other call."""
         owner = call.items[0].owner
         value = evaluate(owner, scope, self) if owner is not None else UNKNOWN
         name = call.items[0].member
@@ -132,7 +132,7 @@ class Runner(ABC):
     # Functions
 
     def run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
-        """The value that a function returns."""
+        """Return the result of a function."""
         module = cast("dict[str, Value]", self.module_of(value))
         local = self._bound(value.function, positional, named, module)
         before = self.conditions, self._entry, self._stays, self._returned
@@ -146,11 +146,11 @@ class Runner(ABC):
         return one_of(found)
 
     def default(self, function: Function, param: Param, module: Scope) -> Value:
-        """The default of a parameter, which no call of Starlark can change."""
+        """Return the default of a parameter; no call can change it in Starlark."""
         return evaluate(param.default, module, self) if param.default is not None else UNKNOWN
 
     def block(self, statements: Iterable[Statement], local: dict[str, Value], scope: Scope) -> Value | None:
-        """Run statements; the value that they return, if they do."""
+        """Run statements. Return the value that they return, if any."""
         for item in statements:
             self.spend(1)
             if item.kind == "expr":
@@ -170,10 +170,12 @@ class Runner(ABC):
 
     @abstractmethod
     def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
-        """Run a statement of another kind; the value that it surely returns, if it does."""
+        """Run another kind of statement. Return the value that it always returns, if any."""
 
     def leave(self, value: Value, condition: tuple[str, bool]) -> None:
-        """Note that the function returns a value if a condition holds besides the current ones; the rest runs if not."""
+        """Record that the function returns a value if a condition holds in addition to the current ones; otherwise the rest
+        runs.
+        """
         self._returned.append((value, (self.conditions - self._entry) | {condition}))
         name, holds = condition
         direct = self.conditions == self._entry | self._stays
@@ -181,7 +183,7 @@ class Runner(ABC):
         self.conditions |= self._stays
 
     def continue_under(self, conditions: frozenset[tuple[str, bool]]) -> None:
-        """Run what follows under conditions, and those under which the function has not returned."""
+        """Run the following statements under conditions, and under those for which the function has not returned."""
         self.conditions = conditions | self._stays
 
     def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Scope) -> None:
@@ -246,7 +248,7 @@ class Runner(ABC):
     def _bound(
         self, function: Function, positional: Sequence[Value], named: Mapping[str, Value], module: Scope
     ) -> dict[str, Value]:
-        """The variables that a function begins with."""
+        """Return the variables that a function begins with."""
         found: dict[str, Value] = {}
         rest = dict(named)
         given = list(positional)
@@ -265,7 +267,7 @@ class Runner(ABC):
 
 
 def one_of(values: Sequence[tuple[Value, frozenset[tuple[str, bool]]]]) -> Value:
-    """One of several values, each under its conditions; one of them surely holds."""
+    """Return one of several values, each under its conditions; one of them is known to hold."""
     first = values[0][0]
     lists = [(item, origin) for item, origin in values if isinstance(item, ListValue)]
     if all(item is first for item, _ in values):

@@ -1,5 +1,5 @@
-"""Modules that a script makes of other scripts by their paths, as ``importlib.util.spec_from_file_location`` lets it, and what
-functions from outside the scripts may change.
+"""Modules that a script loads from other scripts by path, as with ``importlib.util.spec_from_file_location``, and the values
+that functions from outside the scripts may change.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from opschema_cli.source.starlark.run import MAX_DEPTH, Runner
 from opschema_cli.source.starlark.values import UNKNOWN, ExtensionValue, FunctionValue, ListValue, Value
 
 Scripts = Callable[[str], PythonFile | None]
-"""A function that returns the script at a path of the tree, as a function; None if there is none."""
+"""A function that returns the script at a path of the tree as a function; None if there is none."""
 
 
 def no_script(path: str) -> PythonFile | None:
-    """The scripts of a tree without any."""
+    """Return no script, for a tree without scripts."""
     return None
 
 
 class Location(msgspec.Struct, frozen=True):
-    """The path of a script and the name of the module that is made of it, as ``spec_from_file_location`` returns them."""
+    """The path of a script and the name of its module, as ``spec_from_file_location`` returns them."""
 
     name: str
     path: str
 
 
 class Module(msgspec.Struct, eq=False):
-    """A module that is made of a script."""
+    """A module loaded from a script."""
 
     script: ScriptRunner
 
     def get(self, name: str) -> Value:
-        """The value of a name in the module."""
+        """Return the value of a name in the module."""
         return self.script.names.get(name, UNKNOWN)
 
 
 class ScriptRunner(Runner):
-    """Runs a script, and the scripts that it loads as modules. ``names`` are the values of the names that the script defines."""
+    """Runs a script, and the scripts that it loads as modules. ``names`` holds the values of the script's names."""
 
     def __init__(self, file: PythonFile, folder: str, scripts: Scripts) -> None:
         super().__init__(file)
@@ -56,14 +56,14 @@ class ScriptRunner(Runner):
 
     @abstractmethod
     def beside(self, file: PythonFile) -> ScriptRunner:
-        """A runner for another script, whose work and results count as this one's."""
+        """Return a runner for another script, whose work and results count as this one's."""
 
     @abstractmethod
     def execute(self) -> None:
         """Run the statements of the script."""
 
     def module(self, location: Location) -> Value:
-        """The module that is made of a script, whose statements run once."""
+        """Return the module of a script, whose statements run once."""
         file = self.scripts(posixpath.normpath(posixpath.join(self.folder, location.path)))
         if file is None:
             return UNKNOWN
@@ -82,7 +82,7 @@ class ScriptRunner(Runner):
         return Module(self.loaded[file.path])
 
     def run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
-        """The value that a function returns; one of another script runs there."""
+        """Return the result of a function; one of another script runs there."""
         script = self.loaded[value.file.path]
         if script is self:
             return super().run(value, positional, named)
@@ -91,7 +91,7 @@ class ScriptRunner(Runner):
 
     @contextmanager
     def _entering(self, script: ScriptRunner, depth: int) -> Iterator[None]:
-        """Have another script run under the conditions of this one."""
+        """Run another script under the conditions of this one."""
         before = script.conditions, script.depth
         script.conditions, script.depth = self.conditions, depth
         yield
@@ -100,13 +100,15 @@ class ScriptRunner(Runner):
 
 
 def doubt(value: ListValue) -> None:
-    """Take every item of a list for one that may be gone, and others for there."""
+    """Mark every item of a list as possibly removed, and the list as possibly extended."""
     value.items[:] = [(item, None) for item, _ in value.items]
     value.open = True
 
 
 def may_change(value: Value, *, extensions: bool) -> None:
-    """Doubt the lists, what dictionaries hold, and the sources of ``extensions`` in a value that a function from outside gets."""
+    """Doubt the lists, the values of dictionaries, and the sources of ``extensions`` in a value passed to a function from
+    outside.
+    """
     held = [one for one, _ in value.items] if isinstance(value, ListValue) else []
     if isinstance(value, dict):
         held = list(value.values())

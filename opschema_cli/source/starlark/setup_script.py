@@ -39,7 +39,7 @@ from opschema_cli.source.starlark.values import (
 )
 
 MAX_WORK = 200_000
-"""Most expressions, statements and items of lists of one script that are evaluated: a second."""
+"""Maximum number of expressions, statements and items of lists to evaluate in one script; this takes one second."""
 
 _HEADER = "def setup_script():\n"
 _COPIES = frozenset({"list", "tuple", "sorted", "reversed", "copy", "deepcopy"})
@@ -51,12 +51,12 @@ _SAME_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "str
 
 
 def as_function(text: str) -> str:
-    """The text of a script as that of a module with one function, which does what the script does."""
+    """Return the text of a script as a module with one function that does the same."""
     return _HEADER + "".join(f" {line}" for line in text.splitlines(keepends=True)) + "\n pass\n"
 
 
 class Made(msgspec.Struct, frozen=True):
-    """An extension, and the end of the name in the script by which it is made; ``complete`` if all its sources are known."""
+    """An extension, and the end of the name that creates it in the script; ``complete`` if all its sources are known."""
 
     target: Target
     at: int
@@ -64,8 +64,8 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class _Making(msgspec.Struct):
-    """An extension that may still change: ``given`` is the list that it was made of, ``before`` its items then, which later changes
-    of the list may or may not reach.
+    """An extension that may still change: ``given`` is the list that it was created from, and ``before`` its items at that time;
+    later changes of the list may or may not apply to it.
     """
 
     value: ExtensionValue
@@ -77,7 +77,7 @@ class _Making(msgspec.Struct):
     conditions: frozenset[tuple[str, bool]]
 
     def made(self) -> Made:
-        """The extension with its final sources."""
+        """Return the extension with its final sources."""
         sources = self.value.sources
         if isinstance(self.given, ListValue) and not _same(self.given.items, self.before):
             known = {id(item) for item, _ in self.before}
@@ -89,12 +89,12 @@ class _Making(msgspec.Struct):
 
 
 class _TooMuchError(Exception):
-    """A script takes more than :data:`MAX_WORK`."""
+    """Raised if a script exceeds :data:`MAX_WORK`."""
 
 
 class SetupScript(ScriptRunner):
-    """One script, from its :func:`as_function`. ``glob`` gives the files of the tree that match a pattern, ``scripts`` the function
-    of another script by its path.
+    """One script, from its :func:`as_function`. ``glob`` returns the files of the tree that match a pattern, ``scripts`` the
+    function of another script by path.
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class SetupScript(ScriptRunner):
         self._defaults: dict[tuple[int, str], Value] = {}
 
     def extensions(self) -> list[Made]:
-        """The extensions that are made, as far as the script can be followed; if not, none of their sources is certain."""
+        """Return the extensions that the script makes, as far as it can be followed; otherwise none of their sources is certain."""
         self.execute()
         found = [item.made() for item in self._made]
         return list(map(_doubtful, found)) if self.unfollowed else found
 
     def beside(self, file: PythonFile) -> SetupScript:
-        """A runner for another script, whose extensions are among those of this one."""
+        """Return a runner for another script, whose extensions are added to those of this one."""
         script = type(self)(file, self.folder, self.glob, self.scripts)
         script._made, script._parent = self._made, self
         return script
@@ -136,7 +136,7 @@ class SetupScript(ScriptRunner):
                 self.unfollowed = True
 
     def _note(self, scope: Scope) -> None:
-        """Note the functions in a scope, and what is imported there or in them."""
+        """Record the functions in a scope, and the imports there or in them."""
         for item in scope.imports:
             plain = item.module.partition(".")[0] == item.name  # `import os.path`
             full = item.name if plain and not item.attr else ".".join(filter(None, (item.module, item.attr)))
@@ -154,11 +154,11 @@ class SetupScript(ScriptRunner):
             raise _TooMuchError
 
     def module_of(self, value: FunctionValue) -> Names:
-        """The names of the script."""
+        """Return the names of the script."""
         return self.names
 
     def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
-        """Nothing: functions make what they call."""
+        """Do nothing: extensions are recorded by the calls that make them."""
 
     # Statements
 
@@ -181,7 +181,7 @@ class SetupScript(ScriptRunner):
         return None
 
     def _repeated(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
-        """Run a ``try`` or ``while``, parts of which may not run."""
+        """Run a ``try`` or ``while``, which may run only partly."""
         before = self.conditions
         for at, block in enumerate(statement.blocks):
             is_try = statement.kind == "try"
@@ -194,12 +194,12 @@ class SetupScript(ScriptRunner):
             self.continue_under(before)
 
     def default(self, function: Function, param: Param, module: Names) -> Value:
-        """The default of a parameter, one object for all calls."""
+        """Return the default of a parameter, the same object for all calls."""
         key = (function.outer.start, param.name)
         return self._defaults[key] if key in self._defaults else super().default(function, param, module)
 
     def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Names) -> None:
-        """Bind names; under a condition a name may also have the value that it had."""
+        """Bind names; under a condition, a name may also keep its previous value."""
         for target in targets:
             if target.kind == "name" and "." not in target.text:
                 self._set(local, target.text, value)
@@ -218,11 +218,11 @@ class SetupScript(ScriptRunner):
                 super().assign([target], value, local, scope)
 
     def _set(self, names: dict[str, Value], name: str, value: Value) -> None:
-        """Bind a name; under a condition it may also have the value that it had."""
+        """Bind a name; under a condition, it may also keep its previous value."""
         names[name] = self._either(names[name], value) if self.conditions and name in names else value
 
     def _set_attribute(self, target: Expr, value: Value, scope: Names) -> None:
-        """Set what a module or namespace holds, or the sources of an extension that is made."""
+        """Set an attribute of a module or namespace, or the sources of an extension."""
         name, holder = target.member, evaluate(target.owner, scope, self) if target.owner is not None else UNKNOWN
         names = holder.script.names if isinstance(holder, Module) else holder
         if name and isinstance(names, dict):
@@ -244,7 +244,7 @@ class SetupScript(ScriptRunner):
         super()._extend(statement, local, scope)
 
     def _either(self, old: Value, new: Value) -> Value:
-        """The value of a name that had another one before the conditions of this place."""
+        """Return the value of a name that had another value before the conditions of this place."""
         if isinstance(new, ListValue):
             added = new.under(self.conditions)
             before = old.items if isinstance(old, ListValue) else []
@@ -257,7 +257,7 @@ class SetupScript(ScriptRunner):
     # Calls
 
     def member(self, value: Value, name: str) -> Value:
-        """The folder of a path; the sources of an extension; what a module defines."""
+        """Return the folder of a path, the sources of an extension, or a name of a module."""
         if isinstance(value, Module):
             return value.get(name)
         if isinstance(value, ExtensionValue) and name == "sources":
@@ -265,7 +265,7 @@ class SetupScript(ScriptRunner):
         return parent_path(value) if isinstance(value, str) and name == "parent" else UNKNOWN
 
     def method(self, call: Expr, scope: Names) -> Value | None:
-        """A method of a path, string or list."""
+        """Return the result of a method of a path, string or list."""
         found = super().method(call, scope)
         owner = call.items[0].owner
         if found is not None or owner is None:
@@ -306,7 +306,7 @@ class SetupScript(ScriptRunner):
         return UNKNOWN
 
     def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
-        """A call of a function from outside the script."""
+        """Return the value of a call of a function from outside the script."""
         name = dotted.rpartition(".")[2]
         if is_extension(NamedRule(dotted)):
             return self.extension(positional, named, call)
@@ -326,7 +326,7 @@ class SetupScript(ScriptRunner):
         return UNKNOWN
 
     def _of_first(self, name: str, value: Value) -> Value | None:
-        """A function that copies a list or makes a module; None of another."""
+        """Return the result of a function that copies a list or makes a module; None for any other."""
         if name == "module_from_spec" and isinstance(value, Location):
             return self.module(value)
         if name in _COPIES and isinstance(value, ListValue):
@@ -334,7 +334,7 @@ class SetupScript(ScriptRunner):
         return value.distinct() if name in _DISTINCT and isinstance(value, ListValue) else None
 
     def _of_path(self, name: str, given: list[str], dotted: str, named: Mapping[str, Value]) -> Value | None:
-        """A function on paths; None of another."""
+        """Return the result of a function on paths; None for any other."""
         if name == "spec_from_file_location" and len(given) == 2:
             return Location(given[0], given[1])
         if dotted in ("os.getcwd", "os.curdir", "pathlib.Path.cwd") and not given:
@@ -361,7 +361,7 @@ class SetupScript(ScriptRunner):
     # Extensions
 
     def extension(self, positional: Sequence[Value], named: Mapping[str, Value], call: Expr) -> ExtensionValue:
-        """Make an extension of its name and sources."""
+        """Make an extension from its name and sources."""
         given = {**dict(zip(("name", "sources"), positional, strict=False)), **named}
         name, sources = given.get("name"), given.get("sources")
         pairs = given.get("define_macros")
@@ -380,7 +380,7 @@ class SetupScript(ScriptRunner):
         return value
 
     def _at(self, offset: int) -> int:
-        """A place of the function as one of the script."""
+        """Convert a place in the function to one in the script."""
         lines = self.file.source.text.count("\n", len(_HEADER), offset) + 1
         return offset - len(_HEADER) - lines
 

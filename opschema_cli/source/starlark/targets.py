@@ -28,18 +28,18 @@ _FLAGS = re.compile(r"(?:\w+_)?(?:defines|copts|flags)")
 _SOURCES = ("srcs", "sources")
 
 MAX_WORK = 1_000_000
-"""Most expressions, statements and items of lists of one tree that are evaluated: some seconds."""
+"""Maximum number of expressions, statements and items of lists to evaluate in one tree; this takes a few seconds."""
 
 MAX_LOADS = 100
-"""Longest chain of files that load one another."""
+"""Maximum length of a chain of files that load one another."""
 
 
 class TooMuchWorkError(Exception):
-    """The build files of a tree take more than :data:`MAX_WORK`."""
+    """Raised if the build files of a tree exceed :data:`MAX_WORK`."""
 
 
 class StarlarkTree:
-    """The build files of a tree and the files that they load; ``glob`` gives the files that match a pattern."""
+    """The build files of a tree and the files that they load; ``glob`` returns the files that match a pattern."""
 
     def __init__(
         self, files: Mapping[str, PythonFile], glob: Callable[[str], Sequence[str]], is_source: Callable[[str], bool]
@@ -62,7 +62,7 @@ class StarlarkTree:
             raise TooMuchWorkError
 
     def targets(self) -> list[Target]:
-        """The libraries of all build files, but those that take too much work or nest too deeply."""
+        """The libraries of all build files, except those that take too much work or are nested too deeply."""
         found: list[Target] = []
         for path, file in self.files.items():
             if posixpath.basename(path) in BUILD_FILES:
@@ -71,7 +71,7 @@ class StarlarkTree:
         return found
 
     def module(self, file: PythonFile) -> dict[str, Value]:
-        """The names of a file."""
+        """Return the names of a file."""
         known = self._modules.get(file.path)
         if known is None and self._loading < MAX_LOADS:
             known = self._modules[file.path] = {}
@@ -83,7 +83,7 @@ class StarlarkTree:
         return known if known is not None else {}
 
     def loaded(self, label: str, path: str) -> PythonFile | None:
-        """The file of the tree that a label names in another file."""
+        """Return the file of the tree that a label refers to in another file."""
         package, _, name = label.rpartition(":")
         repository, slashes, package = package.rpartition("//")
         if not slashes:
@@ -96,7 +96,7 @@ class StarlarkTree:
 
 
 class _Package(Runner):
-    """A build file, or a file that is loaded, which makes the libraries of its folder."""
+    """A build file, or a loaded file, which makes the libraries of its folder."""
 
     def __init__(self, tree: StarlarkTree, file: PythonFile) -> None:
         super().__init__(file)
@@ -119,7 +119,7 @@ class _Package(Runner):
         ]
 
     def names(self) -> dict[str, Value]:
-        """The names that the file defines, or loads."""
+        """The names that the file defines or loads."""
         body = self.file.facts.body
         found: dict[str, Value] = {item.name: FunctionValue(item, self.file) for item in body.functions}
         for call in body.calls:
@@ -141,20 +141,20 @@ class _Package(Runner):
         self.tree.spend(work)
 
     def module_of(self, value: FunctionValue) -> Scope:
-        """The names of a function's file."""
+        """Return the names of a function's file."""
         return self.tree.module(value.file)
 
     def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
-        """Take a function that makes no library for a rule itself."""
+        """Treat a function that makes no library as a rule."""
         if not makes and not self.groups.get(str(named.get("name"))):
             self._rule(value.function.name, named)
 
     def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
-        """Nothing: Starlark has no further statements that matter."""
+        """Do nothing: Starlark has no further statements that matter."""
         return None
 
     def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
-        """A call of a function from outside the tree."""
+        """Return the value of a call of a function from outside the tree."""
         name = dotted.rpartition(".")[2]
         if name == "glob":
             return self._glob(named.get("include", positional[0] if positional else UNKNOWN), named.get("exclude"))
@@ -185,7 +185,7 @@ class _Package(Runner):
     # Libraries
 
     def _rule(self, name: str, named: Mapping[str, Value]) -> None:
-        """Note the library or the group of files that a rule makes."""
+        """Record the library or the group of files that a rule makes."""
         title = named.get("name")
         sources = [item for keyword in _SOURCES for item in strings(named.get(keyword))]
         makes = _LIBRARY.fullmatch(name) or named.get("linkshared") in (True, 1)
@@ -201,7 +201,7 @@ class _Package(Runner):
         self.found.append((title, listed, macros, _EXTENSION.fullmatch(name) is not None))
 
     def _files(self, sources: Iterable[tuple[str, Origin]]) -> tuple[tuple[str, Origin], ...]:
-        """Source files with those of groups in the place of these."""
+        """Return source files, with groups replaced by their files."""
         found: list[tuple[str, Origin]] = []
         for written, origin in sources:
             for path, own in self.groups.get(written.removeprefix(":"), [(written, ALWAYS)]):
@@ -216,7 +216,7 @@ class _Package(Runner):
 
 
 def _selected(value: Value, call: Expr) -> Value:
-    """The values of ``select``, each under its own condition."""
+    """Return the values of ``select``, each under its own condition."""
     if not isinstance(value, dict):
         return UNKNOWN
     found = ListValue([])

@@ -16,11 +16,11 @@ Value: TypeAlias = object
 _MACRO = re.compile(r"(?:-D)?([A-Za-z_]\w*)=\\?\"?([A-Za-z_]\w*)\\?\"?")
 
 MAX_ITEMS = 2_000
-"""Longest list that is made of others; what is added beyond is not known."""
+"""Maximum length of a list made from others; further items are unknown."""
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A value that is not known."""
+    """An unknown value."""
 
 
 UNKNOWN = Unknown()
@@ -33,17 +33,17 @@ class ListValue(msgspec.Struct):
     open: bool = False
 
     def under(self, origin: Origin) -> ListValue:
-        """The same list where some conditions hold."""
+        """Return the same list under some conditions."""
         return ListValue([(value, joined(own, origin)) for value, own in self.items], self.open)
 
     def __add__(self, other: Value) -> ListValue:
-        """Both lists; another value stands for items that are not known."""
+        """Return both lists concatenated; another value stands for unknown items."""
         if isinstance(other, ListValue) and len(self.items) + len(other.items) <= MAX_ITEMS:
             return ListValue([*self.items, *other.items], self.open or other.open)
         return ListValue(list(self.items), open=True)
 
     def distinct(self) -> ListValue:
-        """The items of a set: those that are equal once, unless each of them is there under other conditions."""
+        """Return the items of a set: equal ones once, unless their conditions differ."""
         always = {value for value, origin in self.items if isinstance(value, str) and origin == ALWAYS}
         seen: set[tuple[str, Origin]] = set()
         found = ListValue([], self.open)
@@ -70,23 +70,23 @@ class NamedRule(msgspec.Struct, frozen=True):
 
 
 class ExtensionValue(msgspec.Struct, eq=False):
-    """An extension of Python that was made, with its sources as they are after later changes."""
+    """A Python extension that was made, with its sources after later changes."""
 
     sources: ListValue
 
 
 def is_extension(value: Value) -> bool:
-    """Whether a value is a function that makes an extension of Python, such as ``CUDAExtension``."""
+    """Whether a value is a function that makes a Python extension, such as ``CUDAExtension``."""
     return isinstance(value, NamedRule) and value.name.endswith("Extension")
 
 
 def macros_in(flags: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The macros that are defined as words by flags of a compiler."""
+    """Yield the macros that compiler flags define as words."""
     return ((found[1], found[2]) for found in map(_MACRO.fullmatch, flags) if found)
 
 
 def strings(value: Value) -> Iterator[tuple[str, Origin]]:
-    """The strings in a list, or a string by itself."""
+    """Yield the strings in a list, or a single string."""
     if isinstance(value, str):
         yield value, ALWAYS
     elif isinstance(value, ListValue):
@@ -94,7 +94,7 @@ def strings(value: Value) -> Iterator[tuple[str, Origin]]:
 
 
 def list_of(values: Iterable[Value]) -> ListValue:
-    """A list of values that are always in it."""
+    """Return a list of values that are always in it."""
     return ListValue([(value, ALWAYS) for value in values])
 
 

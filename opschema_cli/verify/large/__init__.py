@@ -1,3 +1,3 @@
-"""Calls with tensors of more than 2³¹ elements, where an index of 32 bits overflows. ``growth`` plans them, ``running`` runs one
-side in a worker, ``judging`` gives the verdict.
+"""Calls with tensors of more than 2³¹ elements, where a 32-bit index overflows. ``growth`` plans them, ``running`` runs one side
+in a worker, ``judging`` decides the verdict.
 """

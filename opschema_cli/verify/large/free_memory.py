@@ -34,7 +34,7 @@ _POLL = 0.2
 
 
 def spare_memory(device: str) -> int | None:
-    """The bytes that may be used on a device, less a reserve for others; None if that is not known here."""
+    """Return the number of bytes that may be used on a device, after a reserve for others, or None if it is unknown."""
     if torch.device(device).type == "cuda":
         free: int | None = torch.cuda.mem_get_info(device)[0]
     else:
@@ -44,7 +44,7 @@ def spare_memory(device: str) -> int | None:
 
 @contextmanager
 def memory_limited(more: int, device: str) -> Iterator[None]:
-    """Let this process take so many more bytes on the CPU: what asks for more gets an error, and no other process suffers."""
+    """Limit the additional CPU memory of this process, so that larger allocations fail without affecting other processes."""
     if sys.platform == "win32" or torch.device(device).type != "cpu":
         yield
         return

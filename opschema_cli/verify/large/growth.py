@@ -51,8 +51,8 @@ def with_large_tensor(
 
 
 def call_at(growth: Growth, size: int) -> Call | None:
-    """The call at a size, by linear extrapolation of all numbers that differ; None if one of them is no whole number then, or
-    negative.
+    """Return the call at a size, by linear extrapolation of all numbers that differ, or None if one of them would be negative or
+    not an integer.
     """
     fewer, more = (msgspec.to_builtins(call) for call in (growth.fewer, growth.more))
     try:
@@ -105,7 +105,7 @@ def _between(fewer: Call, more: Call) -> Growth | None:
 
 
 def _narrowed(case: Case, growth: Growth, accepts: Accepts) -> Growth | None:
-    """The growth in a dtype of one byte that is accepted; None if there is none."""
+    """Return the accepted growth in a one-byte dtype, or None if there is none."""
     for dtype in ONE_BYTE:
         kinds = {item.name: dtype for item in growth.fewer.inputs if item.dtype == case.dtype}
         narrow = _in_dtypes(growth, kinds)
@@ -151,7 +151,7 @@ def _largest(growth: Growth, size: int) -> int:
 
 
 def _at(fewer: object, more: object, growth: Growth, size: int) -> object:
-    """A value between or beyond two values. Raises ValueError if they are not of one kind, or there is none."""
+    """Interpolate or extrapolate a value. Raises ValueError if both values are of different kinds, or there is no such value."""
     if fewer == more:
         return more
     if isinstance(fewer, dict) and isinstance(more, dict) and fewer.keys() == more.keys():

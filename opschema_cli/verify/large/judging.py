@@ -1,4 +1,4 @@
-"""The verdict on a cell with a large tensor, from what both sides answered."""
+"""The verdict on a cell with a large tensor, from the answers of both sides."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ class Parts(NamedTuple):
         return _part(self.growth, self.inputs, inputs, start, stop)
 
     def difference(self, name: str, whole: Tensor, part: Tensor, start: int) -> tuple[int, int]:
-        """The number of elements in which a part of an output is not what a call on the part gave, and the flat index of the
-        first in the entire output.
+        """Return the number of elements in which a part of an output differs from a call on the part, and the flat index of the
+        first one in the entire output.
         """
         axis, rate = self.outputs[name]
         own = whole.narrow(axis, start * rate, part.shape[axis])
@@ -117,7 +117,7 @@ def _part(
 ) -> tuple[Call, dict[str, Tensor]]:
     call = call_at(growth, stop - start)
     if call is None:
-        raise NoPartsError("a part of its inputs is no call of it")
+        raise NoPartsError("a part of its inputs is not a valid call of it")
     cut = {name: axes[name].part(x, start, stop) if name in axes else x for name, x in inputs.items()}
     return call, {name: x.clone(memory_format=torch.contiguous_format) for name, x in cut.items()}
 

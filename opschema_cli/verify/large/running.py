@@ -166,7 +166,7 @@ class LargeRun:
     def _compared(
         self, parts: Parts, tensors: dict[str, Tensor], outputs: Mapping[str, Tensor]
     ) -> tuple[bool, str, list[Finding]]:
-        """Whether the outputs were compared with calls on parts, what to say of that, and what was found."""
+        """Return whether the outputs were compared with calls on parts, a note about it, and the findings."""
         inputs = self._drawn(self._cell.call) if self._mutated else tensors
         wrong = dict.fromkeys(outputs, (0, -1))
         done, ranges = 0, parts.ranges(self._cell.call)
@@ -179,7 +179,7 @@ class LargeRun:
                 if count:
                     wrong[name] = (known + count, at if not known else min(first, at))
             done += 1
-        message = "`{}`: {:,} of {:,} elements are not what calls on parts of the inputs give, the first at {}"
+        message = "`{}`: {:,} of {:,} elements differ from calls on parts of the inputs, the first at {}"
         findings = [
             Finding(
                 check="large-tensor",

@@ -1,4 +1,4 @@
-"""Large tensors in pieces: drawn, hashed and compared without a copy of any of them."""
+"""Large tensors in pieces: drawn, hashed and compared without copying an entire tensor."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def blocks(tensor: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 
 def unlike(one: Tensor, other: Tensor) -> tuple[int, int]:
-    """The number of elements in which two parts of one shape differ, and the flat index of the first; -1 if there is none.
+    """Return the number of elements in which two parts of one shape differ, and the flat index of the first one, or -1 if there is
+    none.
 
     Floating numbers may differ by a little of the largest one of the part: how many rows a call has may decide how a product is
     summed, and a wrong index gives quite another number.
@@ -88,7 +89,7 @@ def unlike(one: Tensor, other: Tensor) -> tuple[int, int]:
 
 
 def _slack(dtype: torch.dtype) -> float:
-    """The allowed part of the largest number: 16 ulp, but no more than a sixteenth or, in dtypes of 8 bits, one ulp."""
+    """Return the tolerance as a part of the largest number: 16 ulp, but no more than a sixteenth or, in 8-bit dtypes, one ulp."""
     eps = torch.finfo(dtype).eps
     return min(_ULPS * eps, max(eps, _SHARE))
 

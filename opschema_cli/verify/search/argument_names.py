@@ -87,7 +87,7 @@ def _renamed(call: Call, names: Mapping[str, str]) -> Call:
 
 
 def _parameters(text: str, start: int) -> tuple[str, ...]:
-    """The names of the parameters of a definition whose list begins at ``start``; none if it is no definition."""
+    """Return the parameter names of a definition whose list begins at ``start``, or none if it is not a definition."""
     depth = 1
     for place in range(start, min(start + _MOST_TEXT, len(text))):
         depth += (text[place] == "(") - (text[place] == ")")

@@ -1,4 +1,4 @@
-"""Calls of an operator, made of its schema alone, the likeliest first."""
+"""Calls of an operator derived only from its schema, the most likely ones first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ELEMENTS = 1 << 22
 """Elements of all tensors of a call: to draw more takes seconds."""
 
 _DTYPE_OF = "torch.<dtype of> "
-"""The beginning of the value that stands for the dtype of a tensor."""
+"""Prefix of the value that represents the dtype of a tensor."""
 
 _ABSENT: Axes = ("<absent>",)
 
@@ -90,7 +90,7 @@ def _in_turn(values: Sequence[tuple[int, object]], turn: int) -> object:
 
 
 def with_values(schema: OperatorSchema, call: Call, hints: Hints, only: str = "") -> Iterator[Call]:
-    """The call with one other value of one argument that is no tensor, each: of ``only`` this one, if it is given."""
+    """Yield copies of the call with one other value of one non-tensor argument each; with ``only``, of this argument."""
     for item in schema.arguments:
         if choices.is_tensor(item.type) or (only and item.name != only):
             continue
@@ -107,7 +107,7 @@ def with_dtypes(call: Call) -> Iterator[Call]:
 
 
 def completed(schema: OperatorSchema, call: Call) -> Call:
-    """A call with what the schema says of inputs that it writes, and of outputs."""
+    """Complete a call with the schema's information about written inputs and about outputs."""
     written = {item.name for item in schema.mutated}
     owners = {name: owner for owner, names in call.lists.items() for name in names}
     inputs = tuple(
@@ -197,7 +197,7 @@ def _shape_choices(argument: Argument, index: int, first: Axes) -> list[tuple[in
 def _picked(
     tensors: Sequence[Argument], others: Sequence[Argument], places: Sequence[int], hints: Hints
 ) -> _Picked | None:
-    """The choices at some places; None where a tensor has fewer beside this first one."""
+    """Return the choices at some positions, or None if a tensor has fewer for this first one."""
     shapes: dict[str, Axes] = {}
     first: Axes = ("M", "N")
     for index, item in enumerate(tensors):

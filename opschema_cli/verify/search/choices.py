@@ -73,7 +73,7 @@ def is_index(name: str) -> bool:
 
 
 def shape_of(axes: Axes, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape with these axes: ``N+1`` is one more than ``N``, and ``1`` is one."""
+    """Return the shape with these axes: ``N+1`` is one more than ``N``, and ``1`` is one."""
     return tuple(sizes.get(axis.removesuffix("+1"), 1) + axis.endswith("+1") for axis in axes)
 
 
@@ -132,7 +132,7 @@ def dtypes(tensors: list[Argument]) -> list[tuple[int, dict[str, str]]]:
 
 
 def other_floats(used: dict[str, str]) -> list[dict[str, str]]:
-    """The same dtypes with every float32 replaced by another floating dtype."""
+    """Return the same dtypes with every float32 replaced by another floating-point dtype."""
     floats = [kind for kind in used.values() if kind in _FLOATS]
     if not floats:
         return []
@@ -146,7 +146,7 @@ Hints: TypeAlias = Mapping[str, Sequence[object]]
 
 
 def values(argument: Argument, sizes: dict[str, int], hints: Hints) -> list[tuple[int, object]] | None:
-    """The values of an argument that is no tensor; None if none can be made. Its default comes first, then the hints."""
+    """Return the values of a non-tensor argument, its default first and then the hints, or None if none can be made."""
     kind = argument.type
     start: list[tuple[int, object]] = [(0, UNSET)] if argument.default is not None else []
     if kind.optional and kind.inner is not None:

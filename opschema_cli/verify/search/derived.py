@@ -1,4 +1,4 @@
-"""Shapes derived from an accepted call: equal sizes change together, as far as the operator accepts it."""
+"""Shapes derived from an accepted call: equal sizes change together, to the extent that the operator accepts it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Deriver:
         }
 
     def all(self) -> Iterator[tuple[str, Call | None]]:
-        """The shapes by name; None where no change is accepted."""
+        """Yield the calls by the name of their shape, with None if no change is accepted."""
         if not self._sizes:
             return
         first, last = self._ends()
@@ -84,7 +84,7 @@ class _Deriver:
         return call if used else None
 
     def _now(self, base: int) -> dict[int, int]:
-        """The sizes of a base, by those of the call: the first base is the odd one, if there is one."""
+        """Return the sizes of a base by those of the call. The first base is the odd one, if there is one."""
         return self._odd_sizes if base == 0 else {size: size for size in self._sizes}
 
     def _either(
@@ -118,7 +118,7 @@ class _Deriver:
         return msgspec.structs.replace(base, inputs=inputs, params={**base.params, **values})
 
     def _value(self, own: object, base: object, size: int, value: int) -> object:
-        """A number of the base, or a list of them, with the new value where the call has the size."""
+        """Return a number of the base, or a list of them, with the new value where the call has the size."""
         if isinstance(own, list) and isinstance(base, list):
             return [value if number == size else other for number, other in zip(own, base, strict=True)]
         return value
@@ -132,7 +132,7 @@ class _Deriver:
 
 
 def _integers(value: object) -> list[int]:
-    """The integers of a value that is one, or a list of them."""
+    """Return the integers of a value that is an integer or a list of integers."""
     return [item for item in (value if isinstance(value, list) else [value]) if type(item) is int]
 
 

@@ -1,4 +1,6 @@
-"""The calls of an operator to run: samples that it accepts, else what a bounded search finds; then other values and dtypes."""
+"""Calls of an operator to run: samples that it accepts, or the results of a bounded search, then variants with other values and
+dtypes.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,13 @@ from opschema_cli.verify.search.neighbours import neighbours
 from opschema_cli.verify.search.refusal_counts import RefusalCounts
 
 MOST_TRIED = 400
-"""Calls that are tried before the search gives up."""
+"""Number of calls that are tried before the search gives up."""
 
 _ALIKE = 40
 """Refusals of one single kind after which calls as different as possible are tried."""
 
 _NO_FARTHER = 200
-"""Refusals since the last of a new kind after which the search gives up."""
+"""Number of refusals without a new kind after which the search gives up."""
 
 _STRONGER = 120
 """Calls that are tried after one whose results say little, to find a better one."""
@@ -60,7 +62,7 @@ class FoundCall(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The accepted calls, and why there is none; ``refused`` are samples that were refused, with the reason."""
+    """The accepted calls, or the reason why there are none; ``refused`` are rejected samples with their reasons."""
 
     calls: tuple[FoundCall, ...] = ()
     reason: str = ""
@@ -77,7 +79,8 @@ def find_calls(
     only_samples: bool = False,
     worth: Worth | None = None,
 ) -> Found:
-    """The calls of an operator with this schema: samples that it accepts, else, unless there are to be no others, what is found.
+    """Return calls of an operator with this schema: samples that it accepts, or else the results of a search unless only samples
+    are allowed.
 
     A sample, another value or another dtype is also taken if it was ``accepted_before``, by the operator of the tree before. So
     are calls that are found, if there is none which is accepted now: to refuse what was computed may be a fault. Of calls that are
@@ -126,7 +129,7 @@ def accepted_by_either(accepts: Accepts, accepted_before: Accepts | None) -> Acc
 
 
 class _Search:
-    """One search for a call, with what is known of the calls that it has tried.
+    """One search for a call, with the information from the calls that it has tried.
 
     Where a call is refused in a new way, it may have passed a check that others failed: calls that differ from it in one respect
     are tried in turn with the likeliest ones.
@@ -141,9 +144,9 @@ class _Search:
         self._weak: list[tuple[int, Call]] = []
 
     def run(self) -> tuple[list[Call], str]:
-        """The first call that is accepted, whose results say something if there is one, and ones with tensors of other ranks; else
-        the most frequent refusal. It stops early where refusals are all alike: an operator that cannot run here refuses every call,
-        in a second each.
+        """Return the first accepted call, preferably one with meaningful results, and calls with tensors of other ranks, or else
+        the most frequent refusal. The search stops early if all refusals are alike, because an operator that cannot run here
+        rejects every call, and each takes a second.
         """
         stream = candidates(self._schema, self._hints)
         ended = ""
@@ -189,7 +192,7 @@ class _Search:
         self._weak.append((_WEAKNESSES.index(weakness), call))
 
     def _calls(self, stream: Iterator[Call]) -> Iterator[Call]:
-        """The calls to try: the likeliest, in turn with those near calls that were refused in a new way."""
+        """Yield the calls to try: the most likely ones, alternating with calls similar to those that were rejected in a new way."""
         seen: set[bytes] = set()
         for call in self._with_unlike(stream):
             for nearby in [None, *range(1 + 2 * bool(self._weak))]:
@@ -200,7 +203,7 @@ class _Search:
                     yield other
 
     def _next_nearby(self) -> Call | None:
-        """A call near one that was refused in a new way, of each in turn."""
+        """Return a call similar to one that was rejected in a new way, in turn for each of those."""
         while self._nearby:
             source = self._nearby.popleft()
             call = next(source, None)

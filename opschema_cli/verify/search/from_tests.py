@@ -1,4 +1,5 @@
-"""Sample calls of operators from the repository's own tests: the calls that tests make, and the arguments that they give opcheck.
+"""Sample calls of operators from the repository's own tests: the calls that tests make, and the arguments that they pass to
+opcheck.
 
 Tests are interpreted, not run. A call is taken if all of it is known: shapes, dtypes and plain values. Parameters of a test have
 the first and the last of the values that ``pytest.mark.parametrize`` lists for them.
@@ -128,7 +129,7 @@ def _decorators(body: Body) -> list[Expr]:
 
 
 def _values(executor: Executor, body: Body, decorator: Expr) -> tuple[list[str], list[object]] | None:
-    """The names that a decorator gives values, and the values; None if these are not known."""
+    """Return the names that a decorator sets and their values, or none if these are not known."""
     module = executor.evaluator.bodies.module(body.file)
     scope = Environment(module, {}, Names(), frame=executor.evaluator.frames.module(body.file))
 

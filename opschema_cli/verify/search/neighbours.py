@@ -35,8 +35,8 @@ _MOST = 80
 
 
 def neighbours(schema: OperatorSchema, call: Call, hints: Hints, reason: str) -> Iterator[Call]:
-    """Calls with another shape, dtype or value of one argument, of each argument in turn; shapes, dtypes and numbers in the
-    ``reason`` for which the call was refused first.
+    """Yield calls with another shape, dtype or value of one argument, alternating between arguments. Shapes, dtypes and numbers
+    in the ``reason`` for the refusal come first.
     """
     owners = {name: owner for owner, names in call.lists.items() for name in names}
     by_argument = [
@@ -66,7 +66,7 @@ def _of_tensor(
 
 
 def _shapes(call: Call, argument: Argument, mine: Sequence[Input]) -> list[tuple[int, ...]]:
-    """Shapes of an argument, made of the sizes of the first tensor."""
+    """Return shapes of an argument, built from the sizes of the first tensor."""
     first = next((item for item in call.inputs if item not in mine), None)
     sizes = next((known for known in SIZES if first is not None and set(first.shape) <= set(known.values())), SIZES[0])
     names = {size: name for name, size in sizes.items()}
@@ -99,8 +99,8 @@ def _in_dtype(schema: OperatorSchema, call: Call, mine: Sequence[Input], dtype: 
 
 
 def _hints(call: Call, argument: Argument, hints: Hints, reason: str) -> Hints:
-    """Likely values of an argument beside this call: those that the refusal mentions, and for lists of integers the shape of the
-    first tensor, and parts of it.
+    """Return likely values of an argument in this call: those in the refusal and, for lists of integers, the shape of the first
+    tensor and parts of it.
     """
     base = (argument.type.inner or argument.type).base if argument.type.optional else argument.type.base
     more: list[object] = []

@@ -1,4 +1,4 @@
-"""Plans whose cells are searched for: each operator is imported in a worker and called with what its schema allows."""
+"""Plans whose cells are searched for: each operator is imported in a worker and called with arguments that its schema allows."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def search_workers(
 
 
 class SearchResult(msgspec.Struct, frozen=True):
-    """The calls that were found for an operator. ``schema`` is None if it could not be imported or its schema cannot be read, and
-    ``found`` then has the reason; ``text`` is the schema as torch writes it. With ``unimported`` its import failed, though the tree
-    has it. ``reference`` describes the one that torch has for it.
+    """The calls found for an operator. ``schema`` is None if it could not be imported or its schema cannot be read, and
+    ``found`` then has the reason; ``text`` is the schema as torch writes it. With ``unimported`` its import failed, although the
+    tree has it. ``reference`` describes torch's own reference.
     """
 
     found: Found
@@ -190,7 +190,7 @@ class _Asker:
 
 
 def _of_process(detail: str) -> str:
-    """How a process ended, and what it wrote last."""
+    """Return how a process ended, and the last lines of its output."""
     first, *others = detail.splitlines() or ["it ended"]
     said = next((line.strip() for line in others if line.strip() and not line.startswith(_OF_PYTHON)), "")
     return f"{first} ({said})" if said else first

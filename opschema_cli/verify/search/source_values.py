@@ -1,5 +1,5 @@
-"""Values that the Python functions of an operator compare its arguments with, ``quant_type in ("nf4", "fp4")``, and those that
-their file gives variables and parameters of the same names, ``blocksize: int = 64``.
+"""Values that an operator's Python functions compare its arguments with, ``quant_type in ("nf4", "fp4")``, and those that their
+file assigns to variables and parameters of the same names, ``blocksize: int = 64``.
 
 The search tries them first. They are found in the text alone; nothing is run.
 """
@@ -23,7 +23,7 @@ _MOST_FILE = 200_000
 
 
 def source_values(operator: Operator, workspace: Workspace) -> dict[str, tuple[object, ...]]:
-    """The values by the names of arguments, at most eight of each, in the order of the source."""
+    """Return the values by argument name, at most eight of each, in source order."""
     names = {argument.name for argument in operator.declaration.arguments or ()}
     found: dict[str, dict[str, object]] = {}
     for text in _bodies(operator, workspace) if names else ():
@@ -36,7 +36,9 @@ def source_values(operator: Operator, workspace: Workspace) -> dict[str, tuple[o
 
 
 def _bodies(operator: Operator, workspace: Workspace) -> Iterator[str]:
-    """The texts of the functions that implement an operator, as far as the next line that is indented no further."""
+    """Yield the texts of the functions that implement an operator, each up to the next line that is not indented further than
+    its head.
+    """
     for item in operator.implementations:
         place = item.place
         if place is None or place.is_foreign or not place.path.endswith(".py"):

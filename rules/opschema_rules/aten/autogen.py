@@ -1,4 +1,4 @@
-"""The line ``autogen: ...``, in which an entry lists what torchgen generates for its group."""
+"""The line ``autogen: ...``, in which an entry lists the operators that torchgen generates for its group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def listed_names(group: Group) -> list[str]:
 
 
 def is_asked_for(group: Group) -> bool:
-    """Whether torchgen wants the line: it generates something, or would if what is listed were right."""
+    """Whether torchgen requires the line: it generates something, or would if the list were right."""
     return bool(group.generated or set(listed_names(group)).intersection(wanted_names(group)))
 
 

@@ -13,11 +13,11 @@ _PAIR = re.compile(r"\([\"'](\w+)[\"'],\s*[\"'](\w*)[\"']\)")
 
 
 class Autograd(msgspec.Struct, frozen=True):
-    """``never`` are operators that need no derivative (``gen_variable_type.DONT_REQUIRE_DERIVATIVE``), ``manual`` those whose
-    derivatives are written by hand (``gen_trace_type.MANUAL_AUTOGRAD``). ``takes_sizes`` says that formulas may say
-    ``.sizes()``, as before SymInts. ``foreach`` are the in-place operators over lists, by name and overload, that need no
-    derivative to use (``gen_variable_type._foreach_ops_without_differentiability_info``), if it ``maps_foreach`` and others
-    need one. None where that is not known.
+    """``never`` are operators that need no derivative (``gen_variable_type.DONT_REQUIRE_DERIVATIVE``), ``manual`` those with
+    hand-written derivatives (``gen_trace_type.MANUAL_AUTOGRAD``). ``takes_sizes`` if formulas may contain ``.sizes()``, as
+    before SymInts. ``foreach`` are the in-place operators over lists, by name and overload, that need no derivative for their
+    use (``gen_variable_type._foreach_ops_without_differentiability_info``), if it ``maps_foreach`` and others need one. None if
+    that is not known.
     """
 
     never: frozenset[str] | None = None
@@ -35,7 +35,7 @@ class Autograd(msgspec.Struct, frozen=True):
         return joined
 
     def completed(self, fallback: Autograd) -> Autograd:
-        """The same, with what another one says where nothing is known."""
+        """Return the same data with unknown parts taken from another object."""
         lent = {
             name: getattr(fallback, name) for name in ("never", "manual", "takes_sizes") if getattr(self, name) is None
         }
@@ -64,7 +64,7 @@ def _names(text: str, name: str) -> frozenset[str]:
 
 
 def _foreach(text: str) -> frozenset[tuple[str, str]] | None:
-    """The pairs of name and overload in the set that tells which operators over lists need no derivative."""
+    """Return the pairs of name and overload in the set that says which operators over lists need no derivative."""
     bare = re.sub(r"#.*", "", text)
     match = re.search(r"^_foreach_ops_without_differentiability_info = \{([^}]*)", bare, re.MULTILINE)
     return frozenset(_PAIR.findall(match[1])) if match is not None else None

@@ -10,7 +10,9 @@ import msgspec
 
 
 class Bindings(msgspec.Struct, frozen=True):
-    """``skipped`` are patterns of the C++ names of operators without binding, ``returned`` what a binding can return."""
+    """``skipped`` are patterns of the C++ names of operators without a binding, ``returned`` the types that a binding can
+    return.
+    """
 
     skipped: frozenset[str] = frozenset()
     returned: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from opschema_cli.suggestions import near_names
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
-    """An operator. ``symint`` says that an argument holds a ``SymInt``, ``implicit`` that it is made of others
+    """An operator. ``symint`` if an argument contains a ``SymInt``, ``implicit`` if it is composed of others
     (``CompositeImplicitAutograd``).
     """
 
@@ -21,7 +21,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Catalogue(msgspec.Struct, array_like=True, dict=True):
-    """All of them; ``keys`` are the dispatch keys that ATen itself has kernels for.
+    """All operators; ``keys`` are the dispatch keys for which ATen itself has kernels.
 
     ``complete`` says that every entry of the file has a name, so that what is not here is nowhere. ``excerpt`` says that its
     tables name kernels of a backend and none for ``CPU``: such a file, as torch-xpu-ops had one, holds what one backend has
@@ -47,7 +47,7 @@ class Catalogue(msgspec.Struct, array_like=True, dict=True):
         return found
 
     def candidates(self, name: str) -> Sequence[str]:
-        """Names that an unknown name may have meant, the likeliest first; at most five."""
+        """Return the names that an unknown name may have meant, likeliest first, up to five."""
         name = name.removeprefix("aten::").partition("(")[0].strip()
         if name in self.by_name:
             return [name]

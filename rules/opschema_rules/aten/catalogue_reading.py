@@ -16,7 +16,9 @@ from opschema_rules.aten.traits import EXPLICIT, IMPLICIT, autogen_of, dispatch_
 
 @cached_on_argument
 def catalogue_of(native: NativeFile) -> Catalogue:
-    """The catalogue of a native_functions.yaml, from the fields alone: no schema is read, so that all of them may be wrong."""
+    """Return the catalogue of a native_functions.yaml, from the fields alone: schemas are not parsed, so any of them may be
+    wrong.
+    """
     found: dict[str, Known] = {}
     generated: list[Known] = []
     tables: set[str] = set()
@@ -35,7 +37,7 @@ def catalogue_of(native: NativeFile) -> Catalogue:
 
 
 def _is_excerpt(native: NativeFile) -> bool:
-    """By what the tables name: inner loops (``ufunc_inner_loop``) make kernels for ``CPU`` in an excerpt, too."""
+    """Whether the tables show an excerpt: in one, inner loops (``ufunc_inner_loop``) make kernels for ``CPU``, too."""
     keys = {item.key for entry in native.having("dispatch") for item in entry.dispatch()}
     return "CPU" not in keys and any(not key.startswith("Composite") for key in keys)
 
@@ -58,7 +60,7 @@ def variants(native: NativeFile, names: Iterable[str]) -> Mapping[str, int]:
 
 
 def variants_across(reference: Reference | None, forward: Iterable[str], autograd: Iterable[str]) -> Mapping[str, int]:
-    """The groups of operators of which a backend lists one for itself and one for its autograd."""
+    """Return the groups of operators of which a backend lists one for itself and another for its autograd."""
     bases = {_base(name) for name in forward}
     names = [name for name in autograd if _base(name) in bases]
     return variants(reference.native, names) if names and reference is not None else {}

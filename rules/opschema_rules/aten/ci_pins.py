@@ -45,7 +45,7 @@ _MOVING = re.compile(
     rf"{_NAMED}(?:[^\n]{{0,100}}|(?:\n[ \t]*-[^\n]{{0,60}}){{1,20}})"
     r"(?<=[\s\[\"'.,\d])(?:nightly|latest|stable|master|main|dev\d)"
 )
-"""Such a variable whose value, or one of them, is another release each time."""
+"""Such a variable whose value, or one of whose values, is a different release each time."""
 
 _LATEST = re.compile(
     r"download\.pytorch\.org/whl/(?:nightly|test)\b|(?<![\w.-])(?:py)?torch[ \t]*(?:[<>]|!=|~=[ \t]*\d+\.\d+(?![\d.]))"
@@ -62,8 +62,8 @@ _NOT_INSTALLED = re.compile(
     r"|\becho\b[^\n>|&;]*(?=$|&&|;)|\bgrep\b[^\n|]*|\buninstall\b[^\n;&|]*"
     r"|\bs(?P<sign>[/|#@,])[^\n/|#@,]{0,200}(?P=sign)"
 )
-"""Parts of a file that name versions without installing them: combinations that a matrix leaves out, names, messages, what is
-searched or replaced.
+"""Parts of a file that name versions without installing them: excluded matrix combinations, names, messages, search and
+replacement texts.
 """
 
 _VALUE = re.compile(r"(?<![\w.])v?(\d+\.\d+)")
@@ -81,7 +81,7 @@ _REPOSITORY = re.compile(r"([ \t]*)repository:[ \t]*[\"']?pytorch/pytorch[\"']?[
 _REF = re.compile(r"[ \t]*ref:[ \t]*[\"']?(?:(?:refs/tags/)?(?:v|release/)(\d+\.\d+)|([0-9a-f]{40})\b)")
 
 MOST_INPUTS = 20
-"""Most lines between the repository of a checkout and its commit."""
+"""Maximum number of lines between the repository of a checkout and its commit."""
 
 
 def installing(text: str) -> str:
@@ -90,8 +90,8 @@ def installing(text: str) -> str:
 
 
 def takes_others(text: str) -> bool:
-    """Whether a file, or a part of it, takes other releases than the exact ones: the newest, a nightly build, a range; or is for
-    branches of releases alone.
+    """Whether a file, or a part of it, uses releases other than the exact ones: the newest, a nightly build, a range; or is only
+    for release branches.
     """
     if any(sign.search(text) for sign in (MARKED, _MOVING, _LATEST, _OTHER_IMAGE)):
         return True
@@ -121,7 +121,7 @@ def commits_in(text: str) -> Iterator[str]:
 
 
 def _checkouts(text: str) -> Iterator[tuple[str, str]]:
-    """The release or the commit of each checkout of PyTorch by an action, whose other inputs stand around its repository."""
+    """Yield the release or the commit of each checkout of PyTorch by an action; the other inputs are around its repository."""
     lines = text.splitlines()
     for at, line in enumerate(lines):
         found = _REPOSITORY.match(line)
@@ -133,5 +133,5 @@ def _checkouts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_beside(indent: str, line: str) -> bool:
-    """Whether a line is indented at least as far as another, and begins no item of a list."""
+    """Whether a line is indented at least as far as another, and does not begin a list item."""
     return line.startswith(indent) and not line.lstrip().startswith("-")

@@ -1,4 +1,4 @@
-"""Conditions and limits that torchgen writes into its code: what is too deep a namespace, what a tag is asked for.
+"""Conditions and limits in torchgen's code: the depth of namespaces that it rejects, and the operators that need a tag.
 
 They are read from the text of torchgen's modules, which is never run. What cannot be read so is None, and is then that of
 a known release.
@@ -67,7 +67,7 @@ def joined(*found: Limits) -> Limits:
 
 
 def _draws(text: str) -> str | None:
-    """The test of the ``if`` whose body asks for the tag ``nondeterministic_seeded``."""
+    """Return the test of the ``if`` whose body requires the tag ``nondeterministic_seeded``."""
     if _SEEDED_TAG not in text:
         return ""
     lines = text.splitlines()
@@ -79,11 +79,11 @@ def _draws(text: str) -> str | None:
 
 
 _LONGEST = 60
-"""Lines of a condition, and of what stands between it and the tag that it asks for."""
+"""Maximum number of lines of a condition, and of the code between it and the tag that it requires."""
 
 
 def _test(text: str) -> str | None:
-    """The test of the first ``if`` of a text, on one line; None where it cannot be read."""
+    """Return the test of the first ``if`` of a text, on one line; None if it cannot be parsed."""
     head = re.match(r" +if (\(.{1,4000}?\)):\n", text, re.DOTALL)
     try:
         return ast.unparse(ast.parse(head[1], mode="eval")) if head is not None else None

@@ -52,7 +52,7 @@ class CppParameter(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CppSignature(msgspec.Struct, frozen=True, array_like=True):
-    """A kernel's name, parameters and what it returns, the types as torchgen spells them."""
+    """A kernel's name, parameters and result, with types as torchgen writes them."""
 
     name: str
     parameters: tuple[CppParameter, ...]
@@ -93,7 +93,7 @@ def operator_kernel(function: Function) -> OperatorKernel:
 
 
 def is_out(schema: OperatorSchema) -> bool:
-    """Whether an operator writes its results into arguments behind ``*``."""
+    """Whether an operator writes its results into arguments after ``*``."""
     return any(item.is_write for item in schema.kwarg_only)
 
 
@@ -103,7 +103,7 @@ def kernel_name(schema: OperatorSchema, *, symint: bool = False) -> str:
 
 
 def has_symint(schema: OperatorSchema) -> bool:
-    """Whether an argument is a SymInt, or made of them."""
+    """Whether an argument is a SymInt, or contains one."""
     return any(item.type.base == "SymInt" for item in schema.arguments)
 
 

@@ -72,7 +72,7 @@ def read_deprecated(file: YamlFile, native: NativeFile | None) -> DeprecatedFile
 
 
 class Call(msgspec.Struct, frozen=True):
-    """``aten``: the operator that is called, and with what; spans count the characters of the text."""
+    """``aten``: the called operator and its arguments; spans count the characters of the text."""
 
     name: str
     arguments: tuple[tuple[str, Span], ...]
@@ -85,12 +85,12 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def is_out(self) -> bool:
-        """Whether the out variant is called, whose out arguments stand first."""
+        """Whether the out variant is called, whose out arguments come first."""
         return self.name.endswith("_out")
 
 
 def read_call(text: str) -> Call | None:
-    """A call as torchgen's ``split_name_params`` reads it; None where it does not."""
+    """Parse a call as torchgen's ``split_name_params`` does; None if it would fail."""
     match = _CALL.match(text)
     if match is None:
         return None
@@ -110,7 +110,7 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 def misfit(signature: OperatorSchema, call: Call, operator: OperatorSchema) -> Misfit | None:
-    """The first thing that keeps an operator from being what a call means."""
+    """Return the first reason why an operator cannot be the one that a call means."""
     arguments = list(_in_call_order(operator, call))
     for at, item in enumerate(arguments):
         if at >= len(call.arguments):
@@ -136,7 +136,7 @@ def _in_call_order(operator: OperatorSchema, call: Call) -> Sequence[Argument]:
 
 
 def _given(signature: OperatorSchema, name: str) -> tuple[str, AliasInfo | None]:
-    """The type and annotation of what a call passes."""
+    """Return the type and annotation of an argument of a call."""
     argument = signature.argument(name)
     return (type_text(argument.type), argument.alias) if argument is not None else (CONSTANTS.get(name, ""), None)
 

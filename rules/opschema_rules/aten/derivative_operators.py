@@ -18,7 +18,7 @@ _IMPLICIT = {"CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor
 
 
 class Operator(msgspec.Struct, frozen=True):
-    """An operator that a derivative can be for. ``entry`` declares it, or the one that torchgen generates it for."""
+    """An operator that may have a derivative. ``entry`` declares it, or is the one that torchgen generates it from."""
 
     schema: OperatorSchema
     entry: NativeEntry
@@ -53,7 +53,7 @@ class Operators:
         return Operator(function.schema, function.entry, generated=True)
 
     def named(self, name: str) -> Operator | None:
-        """The operator of a name with its overload, if there is one and it is sound."""
+        """Return the operator with a name and overload, if it exists and is valid."""
         known = self.native.by_name.get(name, ())
         if known:
             return sound(known[0]) if len(known) == 1 else None
@@ -79,7 +79,7 @@ class Operators:
 
     @cached_property
     def declared_by_base(self) -> Mapping[str, list[NativeEntry]]:
-        """The entries by the operator's name without overload and without what tells an in-place one."""
+        """The entries by the operator's name without the overload and without the in-place suffix."""
         found: dict[str, list[NativeEntry]] = {}
         for text, entry in self.declared.items():
             found.setdefault(base_name(_base(text)).base, []).append(entry)
@@ -87,7 +87,7 @@ class Operators:
 
     @cached_property
     def generated_by_base(self) -> Mapping[str, list[Operator]]:
-        """The same of the operators that torchgen generates."""
+        """The operators that torchgen generates, by the same name."""
         found: dict[str, list[Operator]] = {}
         for function in functions_of(self.native).values():
             if function.generated:

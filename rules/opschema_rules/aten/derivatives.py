@@ -32,7 +32,7 @@ NOT_FORMULAS = ("name", "dispatch", "output_differentiability")
 """Fields of an entry that are not formulas."""
 
 DEFAULT = "Default"
-"""The dispatch key of formulas that stand outside of a ``dispatch`` table."""
+"""The dispatch key of formulas outside of a ``dispatch`` table."""
 
 _NAME = re.compile(r"[^,\s](?:[^,]*[^,\s])?")
 
@@ -49,7 +49,7 @@ FormulaKind: TypeAlias = Literal["backward", "forward", "non-differentiable", "u
 
 
 class Formula(msgspec.Struct, frozen=True, eq=False):
-    """A formula: the names before the colon, and the C++ behind it."""
+    """A formula: the names before the colon, and the C++ after it."""
 
     entry: DerivativeEntry
     key: Node
@@ -80,7 +80,7 @@ class Formula(msgspec.Struct, frozen=True, eq=False):
 
 
 class Block(msgspec.Struct, eq=False, dict=True):
-    """The formulas of one dispatch key. ``sound`` says that each can be read and names what the operator has."""
+    """The formulas of one dispatch key. ``sound`` if each can be parsed and names parts of the operator."""
 
     definition: Definition
     dispatch: str
@@ -90,7 +90,7 @@ class Block(msgspec.Struct, eq=False, dict=True):
 
     @property
     def entry(self) -> DerivativeEntry:
-        """The entry that they stand in."""
+        """The entry that contains them."""
         return self.definition.entry
 
     @cached_property
@@ -147,7 +147,7 @@ class Block(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def outputs(self) -> tuple[str, ...] | None:
-        """The names of the outputs that have derivatives; None where ``output_differentiability`` does not fit."""
+        """The names of the outputs with derivatives; None if ``output_differentiability`` does not match."""
         definition = self.definition
         flags = definition.output_flags
         if flags is not None:
@@ -178,7 +178,7 @@ class Block(msgspec.Struct, eq=False, dict=True):
 
 
 class Definition:
-    """An entry that can be judged: its operator's schema, and its formulas.
+    """An entry that can be checked: its operator's schema, and its formulas.
 
     ``known`` says that the schema is that of an operator, letter by letter; else it is the one of the operator of that
     name, or what stands there.
@@ -210,7 +210,7 @@ class Definition:
 
     @cached_property
     def outputs(self) -> tuple[tuple[str, Return], ...]:
-        """The outputs and the names that generated code gives them (``torchgen.api.cpp.return_names``)."""
+        """The outputs and their names in generated code (``torchgen.api.cpp.return_names``)."""
         schema = self.schema
         if self.in_place:
             return tuple(("result", value) for value in schema.returns)
@@ -222,7 +222,7 @@ class Definition:
 
     @cached_property
     def output_flags(self) -> tuple[bool, ...] | None:
-        """``output_differentiability``, a condition counting as true; None where it is absent, empty or malformed."""
+        """``output_differentiability``, with a condition counting as true; None if it is missing, empty or malformed."""
         node = self.entry.get("output_differentiability")
         if node is None or not node.is_sequence or not node.items:
             return None
@@ -336,7 +336,7 @@ def _flag(node: Node) -> bool | None:
 
 @cached_on_argument
 def definition_of(entry: DerivativeEntry) -> Definition | None:
-    """The entry with its operator; None where its schema is not known."""
+    """Return the entry with its operator; None if its schema is not known."""
     text = entry.text("name")
     if text is None:
         return None
@@ -355,6 +355,6 @@ def definition_of(entry: DerivativeEntry) -> Definition | None:
 
 @cached_on_argument
 def blocks_of(derivatives: DerivativesFile) -> list[Block]:
-    """The formulas of every entry whose schema can be told, by dispatch key."""
+    """Return the formulas of every entry with a known schema, by dispatch key."""
     definitions = filter(None, map(definition_of, derivatives.entries))
     return [block for definition in definitions for block in definition.blocks]

@@ -1,4 +1,4 @@
-"""Torchgen's files in ``opschema lint --show-settings``: the kind of each, and what it is judged by."""
+"""Describes torchgen's files in ``opschema lint --show-settings``: the kind of each, and what it is checked against."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HINT = (
 
 
 def describe(project: Project, options: AtenOptions) -> list[Description]:
-    """Every file of the pack, and the operators that it is judged by."""
+    """Describe every file of the pack, and the operators that it is checked against."""
     subjects = load(project, options).subjects
     return [Description("PyTorch's schemas", [*_facts(subjects), *_pins(project, subjects)], _HINT)]
 

@@ -20,11 +20,10 @@ _TEST = re.compile(r"(?:^|/)tests?/")
 
 
 class AtenOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``tests`` reads what lies in folders of tests, too. ``native_functions`` is the path of the native_functions.yaml by
-    which backends' YAML is judged; without it and without one in the tree an installed torch lends its own, if
-    ``installed_torch`` allows it. ``torch`` is a known release (``2.15``) by which all is judged
-    in place of these. ``kernels`` are the C++ files (paths or patterns) that define a backend's kernels; without, all of the
-    tree.
+    """``tests`` also reads files in test folders. ``native_functions`` is the path of the native_functions.yaml that backends'
+    YAML is checked against; without it, and without one in the tree, that of an installed torch is used if ``installed_torch``
+    allows it. ``torch`` is a known release (``2.15``) to check against instead. ``kernels`` are the C++ files (paths or
+    patterns) that define a backend's kernels; by default, all of the tree.
     """
 
     tests: bool = False
@@ -35,12 +34,12 @@ class AtenOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fi
 
 
 def detect(project: Project, options: AtenOptions) -> bool:
-    """Whether a file of the workspace is one of torchgen's."""
+    """Whether a file of the workspace belongs to torchgen."""
     return any(True for _ in files_of(project, options))
 
 
 def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, YamlFile]]:
-    """Torchgen's files in the workspace, each with what it is."""
+    """Yield torchgen's files in the workspace, each with its kind."""
     for path in project.workspace.files:
         if is_yaml(path) and (options.tests or not _TEST.search(path)) and _may_be(project, path):
             file = project.yaml(path) if claims(project, options, path) else project.guess_yaml(path)
@@ -51,7 +50,7 @@ def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, Yam
 
 
 def claims(project: Project, options: AtenOptions, path: str) -> bool:
-    """Whether a file is one of torchgen's by name, place or configuration, or plainly by what is written in it."""
+    """Whether a file belongs to torchgen by name, place or configuration, or clearly by its content."""
     named = path == options.native_functions or may_be_meant(path, project.workspace.file_set)
     return is_yaml(path) and (named or is_surely(project.workspace.peek(path)))
 

@@ -25,7 +25,7 @@ SCHEMA_LISTS = (*OWN_LISTS, "official", "quant")
 """Lists of mappings, each with an entire schema in ``func``; those of ``official`` and ``quant`` are copies of ATen's."""
 
 OF_OTHERS = ("symint", "blacklist")
-"""Lists that say something about operators of the other lists, or that there is none: they hold no operators of their own."""
+"""Lists that describe operators of the other lists, or exclude them: they contain no operators of their own."""
 
 
 class Dialect(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ _MOST_SOUGHT = 100
 """Groups of one file for which a functional operator of nearly their name or signature is sought, and overloads tried."""
 
 _MOST = 3
-"""Differences of two schemas that are told one by one."""
+"""Maximum number of differences of two schemas to report one by one."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ def _same_name(groups: Groups, group: Group) -> Iterator[tuple[Group, NativeEntr
 
 
 def _taken(groups: Groups, group: Group) -> Iterator[tuple[Group, NativeEntry, NativeEntry]]:
-    """Entries that have the names of what torchgen would generate."""
+    """Yield the entries with the names of operators that torchgen would generate."""
     if "out" not in group.variants and not any("autogen" in entry.fields for entry in group.variants.values()):
         return
     for item in group.wanted:

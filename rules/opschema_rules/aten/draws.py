@@ -1,4 +1,4 @@
-"""Whether torchgen takes an operator for one that draws random numbers: its own condition, read and never run.
+"""Whether torchgen treats an operator as one that draws random numbers: its own condition, parsed and never run.
 
 The condition is an expression over the operator's name and arguments (:attr:`.conditions.Limits.draws`). What is not one of
 the forms below is not known, so that nothing is said of an operator which depends on it.
@@ -19,14 +19,14 @@ _HAS_GENERATOR = "self.func.arguments.has_generator_arg()"
 
 
 class Answer(NamedTuple):
-    """Whether a condition holds, None if that is not known, and a reason why it does."""
+    """Whether a condition holds, or None if that is not known, and a reason why it does."""
 
     holds: bool | None
     reason: str = ""
 
 
 def draws(condition: str, schema: OperatorSchema) -> str:
-    """The reason why an operator meets the condition; empty if it does not, or if that is not known."""
+    """Return why an operator meets the condition; empty if it does not, or if that is not known."""
     tree = _parsed(condition)
     answer = _Condition(schema).answer(tree) if tree is not None else Answer(None)
     return answer.reason if answer.holds else ""
@@ -48,7 +48,7 @@ def _parsed(condition: str) -> ast.expr | None:
 
 @lru_cache(maxsize=256)
 def _text(node: ast.AST) -> str:
-    """The text of a part of a condition, which many operators are asked about."""
+    """Return the text of a part of a condition, which is evaluated for many operators."""
     return ast.unparse(node)
 
 

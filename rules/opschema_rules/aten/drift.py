@@ -46,7 +46,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class CopiedSchemas(msgspec.Struct, eq=False, dict=True):
-    """The copies in one file, and what they are copies of."""
+    """The copies of schemas in one file, and their originals."""
 
     file: YamlFile
     reference: Reference
@@ -64,12 +64,12 @@ class CopiedSchemas(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def differences(self) -> Sequence[tuple[Copy, Difference]]:
-        """All of them, in the order of the file."""
+        """Return all differences, in file order."""
         return [(copy, item) for copy in self.copies for item in _differences(copy, self.reference)]
 
 
 def copies_of_backend(backend: BackendFile) -> CopiedSchemas | None:
-    """The copies in op-plugin's YAML that hold for the reference's version, or for the newest where the tree itself holds the
+    """Return the copies in op-plugin's YAML for the reference's version, or for the newest if the tree itself contains the
     reference; None if there is no such version.
     """
     reference = backend.reference
@@ -90,8 +90,8 @@ def copies_of_backend(backend: BackendFile) -> CopiedSchemas | None:
 
 
 def copies_of_native(native: NativeFile, reference: Reference | None) -> CopiedSchemas | None:
-    """The entries of a native_functions.yaml that is a copy of another: nine tenths of its operators are there, too. None of
-    one that is none, and where it is not certain that both are of one version.
+    """Return the entries of a native_functions.yaml that is a copy of another one: nine tenths of its operators are also there.
+    None if it is not a copy, or if both may be of different versions.
     """
     if reference is None or not reference.certain:
         return None
@@ -137,7 +137,7 @@ def _range(bounds: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 
 
 def _differences(copy: Copy, reference: Reference) -> Iterator[Difference]:
-    """Differences of a copy from the original; none where one of them cannot be read."""
+    """Yield the differences between a copy and its original; none if one of them cannot be parsed."""
     entries = reference.native.by_name.get(copy.name, ())
     if entries and entries[0].schema_text is not None and entries[0].schema_text.text == copy.text.text:
         return
@@ -165,7 +165,7 @@ def _removed(copy: Copy, reference: Reference) -> Difference:
 
 
 class _Comparison(msgspec.Struct, frozen=True):
-    """A copy beside its original. ``text`` is where the original is written; None of an operator that torchgen generates."""
+    """A copy beside its original. ``text`` is the place of the original; None for an operator that torchgen generates."""
 
     copy: Copy
     ours: OperatorSchema

@@ -20,7 +20,7 @@ from opschema_cli.suggestions import misspelt_names
 
 
 class Entry(msgspec.Struct, eq=False, dict=True):
-    """An item of one of the files: a mapping of fields. ``file`` is the YAML file that it stands in."""
+    """An item of one of the files: a mapping of fields. ``file`` is the YAML file that contains it."""
 
     file: YamlFile
     index: int
@@ -74,7 +74,9 @@ class Entry(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def written(self) -> Mapping[str, tuple[Node, Node]]:
-        """Key and value of each field as it is written, aliases followed; of a repeated one the last, as PyYAML reads it."""
+        """Return the key and value of each field as written, with aliases followed; for a repeated one the last, as PyYAML reads
+        it.
+        """
         pairs = ((key, self.file.document.follow(value)) for key, value in self.node.pairs())
         return {key.value: (key, value) for key, value in pairs if key.kind == "scalar"}
 
@@ -136,7 +138,7 @@ class Entry(msgspec.Struct, eq=False, dict=True):
 
 
 def string(node: Node | None) -> str | None:
-    """The text of a scalar that PyYAML reads as a string; None of anything else."""
+    """Return the text of a scalar that PyYAML reads as a string; None for anything else."""
     value = scalar_value(node) if node is not None and node.kind == "scalar" else None
     if node is None or not isinstance(value, str) or is_date(node) or is_binary(node):
         return None
@@ -172,7 +174,7 @@ class SchemaText(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def schema(self) -> OperatorSchema | None:
-        """The schema, if all of it can be read and torchgen accepts it."""
+        """Return the schema, if all of it can be parsed and torchgen accepts it."""
         refused = any(error.refused and not self.is_own_type(error) for error in self.parsed.errors)
         return self.parsed.schema if not refused else None
 

@@ -1,4 +1,4 @@
-"""Builds the small workspace that a rule's example stands in.
+"""Builds the small workspace that contains a rule's example.
 
 A ``yaml`` fence holds entries that are added to a small native_functions.yaml; a fence with a path after its language is
 that entire file, and stands in for the small one if the name is the same.

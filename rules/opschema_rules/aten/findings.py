@@ -1,4 +1,4 @@
-"""Results of rules over YAML entries: findings at nodes or stretches of an entry, and fixes that change only what they name."""
+"""Results of rules on YAML entries: findings at nodes or spans of an entry, and fixes that change nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unknown(
     cutoff: float = 0.7,
     severity: Severity = Severity.ERROR,
 ) -> Diagnostic:
-    """A finding in an entry about a name that is not among the ``known`` ones; the message ends with the closest of these."""
+    """Return a finding in an entry on a name that is not among the ``known`` ones; the message ends with the closest of these."""
     return found(entry, target, message + suggested(name, known, cutoff), *related, severity=severity)
 
 
@@ -50,7 +50,7 @@ def no_mappings(file: YamlFile, keys: str) -> Iterator[Diagnostic]:
 
 
 def no_list(file: YamlFile, what: str, *, filled: bool = True) -> Iterator[Diagnostic]:
-    """A finding if the file is not a list, or, where it has to be ``filled``, an empty one; ``what`` says what it is."""
+    """Yield a finding if the file is not a list, or, if it has to be ``filled``, an empty one; ``what`` describes it."""
     root = file.root
     if root is None or not root.is_sequence or (filled and not root.items):
         span = Span(0, 0) if root is None else root.items[0].span if root.items else root.span
@@ -71,7 +71,7 @@ def func_text(entry: NativeEntry) -> str:
 
 
 def yaml_fix(entry: Entry, title: str, edit: Callable[[], Iterable[Edit]], why_unsafe: str = "") -> Fix | None:
-    """A fix of the entry's file; None where the editor cannot make the change without touching more."""
+    """Return a fix of the entry's file; None if the editor would have to change more."""
     try:
         edits = tuple(FileEdit(entry.file.path, item) for item in edit())
     except (YamlEditError, ValueError):  # the latter for a text that no YAML file can hold
@@ -80,7 +80,7 @@ def yaml_fix(entry: Entry, title: str, edit: Callable[[], Iterable[Edit]], why_u
 
 
 def _in_flow(holder: Node, node: Node) -> bool:
-    """Whether a node stands in brackets or braces of its entry, where a comma ends plain text."""
+    """Whether a node is in brackets or braces of its entry, where a comma ends plain text."""
     return holder.style == "flow" or any(
         _in_flow(item, node) for item in holder.items if item.start <= node.start < item.end and item is not node
     )
@@ -98,7 +98,7 @@ def listing(entry: Entry, node: Node, names: Sequence[str]) -> Fix | None:
 
 
 def respelling(entry: Entry, node: Node, span: Span, text: str, title: str = "", why_unsafe: str = "") -> Fix | None:
-    """A fix that writes ``text`` for a stretch of a scalar's value; None where that is not written character by character."""
+    """Return a fix that writes ``text`` for a part of a scalar's value; None if the value is not written character by character."""
     written = entry.inner(node, span)
     source = entry.file.source.text
     plain = source[written.start : written.end] == node.value[span.start : span.end]

@@ -29,7 +29,7 @@ def is_foreach(schema: OperatorSchema) -> bool:
 
 
 def mapped_name(schema: OperatorSchema) -> str:
-    """The name of the operator that one maps, without what tells an in-place one."""
+    """Return the name of the operator that one maps, without the in-place suffix."""
     return base_name(schema.name).base.rpartition(_PREFIX)[2]
 
 
@@ -46,8 +46,8 @@ def maps(foreach: OperatorSchema, schema: OperatorSchema) -> bool:
 
 
 def unlike(foreach: OperatorSchema, schema: OperatorSchema) -> Iterator[tuple[Argument, Argument]]:
-    """The arguments of an in-place operator whose types, lists taken for their elements, are not those of the one that it
-    has its derivative from.
+    """Yield the arguments of an in-place operator whose types, with lists replaced by their elements, differ from those of the
+    operator that provides its derivative.
     """
     for of, item in zip(inputs(foreach), inputs(schema), strict=False):
         if item.type != (of.type.inner if of.type.is_list else of.type):
@@ -63,7 +63,7 @@ def lone_tensors(foreach: OperatorSchema) -> Iterator[Argument]:
 
 
 def unmapped(foreach: OperatorSchema, schema: OperatorSchema, text: str) -> Span | None:
-    """The value that a formula of the second operator saves and torchgen cannot save for the first: it takes what stands
+    """Return the value that a formula of the second operator saves and torchgen cannot save for the first: it takes the text
     before a dot for the argument.
     """
     for at, item in enumerate(inputs(schema)):

@@ -1,4 +1,4 @@
-"""The calls in formulas of derivatives.yaml, and what PyTorch's operators take as functions and methods of C++."""
+"""The calls in formulas of derivatives.yaml, and the arguments of PyTorch's operators as C++ functions and methods."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TEMPLATE = re.compile(r"\w<[^<>()]*,[^<>()]*>")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call: what stands before the name (``at``, the name of an object, or nothing), the name, its place, and how many
-    arguments it has; None if that is not plain.
+    """A call: the text before the name (``at``, the name of an object, or nothing), the name, its place, and the number of
+    arguments; None if that is not clear.
     """
 
     holder: str
@@ -30,7 +30,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Takes(msgspec.Struct):
-    """The numbers of arguments that the overloads of an operator take: as functions, and as methods of a tensor; ``entry``
+    """The numbers of arguments that the overloads of an operator accept: as functions, and as methods of a tensor; ``entry``
     declares the first of them.
     """
 
@@ -51,7 +51,7 @@ def calls_in(text: str) -> Iterator[Call]:
 
 
 def _arguments(text: str, start: int) -> int | None:
-    """How many arguments stand between a bracket that opens before ``start`` and the one that closes it."""
+    """Return the number of arguments between a bracket that opens before ``start`` and its counterpart."""
     depth, commas, anything = 1, 0, False
     for match in _TOKEN.finditer(text, start):
         token = match.group()

@@ -10,7 +10,7 @@ GRADIENT_INDEX = re.compile(r"(?:^|\W)grads\[(\d+)\]")
 """``torchgen``'s own pattern for a gradient by its number (load_derivatives.GRAD_INDEX_REGEX)."""
 
 FORBIDDEN = re.compile(r"(?:\.|->)((?:sizes|strides)\(\)|size\(-?\d+\))")
-"""Calls that give sizes as plain ints, where torchgen demands SymInts."""
+"""Calls that return sizes as plain ints, where torchgen requires SymInts."""
 
 MANY = 10**9
 """More than there can be of anything."""
@@ -24,7 +24,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
 def bare_words(text: str) -> dict[str, int]:
-    """The names in C++ that stand by themselves, and where: no members, calls, namespaces and what they hold."""
+    """Return the unqualified names in C++ and their places: no members, calls, namespaces and names in these."""
     found: dict[str, int] = {}
     qualified = False
     for match in _WORD.finditer(text):
@@ -37,34 +37,34 @@ def bare_words(text: str) -> dict[str, int]:
 
 @lru_cache(maxsize=4096)
 def word(name: str) -> re.Pattern[str]:
-    """The name by itself (``torchgen.utils.IDENT_REGEX``), without what stands around it."""
+    """Return a pattern for the name as a word (``torchgen.utils.IDENT_REGEX``), without the surrounding text."""
     return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
 
 
 def uses(text: str, name: str) -> bool:
-    """Whether the name stands in the formula by itself."""
+    """Whether the name occurs in the formula as a word."""
     return name in text and word(name).search(text) is not None
 
 
 def places(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Places of the name by itself."""
+    """Yield the places of the name as a word."""
     for match in word(name).finditer(text):
         yield match.span()
 
 
 def gradient_indices(text: str) -> Iterator[tuple[int, int, int]]:
-    """Each ``grads[i]``: its number, and where it stands."""
+    """Yield each ``grads[i]``: its number and place."""
     for match in GRADIENT_INDEX.finditer(text):
         yield number_of(match.group(1)), match.end() - len(f"grads[{match.group(1)}]"), match.end()
 
 
 def number_of(digits: str) -> int:
-    """An index; one that no operator can have may be cut."""
+    """Return an index as a number; one that no operator can have may be truncated."""
     return int(digits) if len(digits) < 10 else MANY
 
 
 def indexed_only(texts: Iterable[str]) -> bool:
-    """Whether ``grads`` stands only with a number, counted as torchgen counts it."""
+    """Whether ``grads`` only occurs with an index, counted as torchgen does."""
     plain = numbered = 0
     for text in texts:
         plain += len(re.findall(r"(?:^|\W)grads(?:$|\W)", text))
@@ -73,7 +73,7 @@ def indexed_only(texts: Iterable[str]) -> bool:
 
 
 def unbalanced(text: str) -> tuple[int, str] | None:
-    """The first bracket without its other half, and what is wrong with it; brackets in strings do not count."""
+    """Return the first unmatched bracket, and what is wrong with it; brackets in strings do not count."""
     opened: list[tuple[str, int]] = []
     for match in _BRACKET.finditer(text):
         bracket = match.group()
@@ -108,12 +108,12 @@ def with_saved(text: str, names: Iterable[str]) -> str:
 
 
 def saves(text: str, name: str) -> bool:
-    """Whether a backward formula makes torchgen save the argument, or something of it."""
+    """Whether a backward formula makes torchgen save the argument, or a property of it."""
     return name in text and (uses(text, name) or _attribute(name).search(text) is not None)
 
 
 def saves_of(text: str, name: str) -> re.Match[str] | None:
-    """The part of the argument or output that a backward formula makes torchgen save; None if all of it, or nothing."""
+    """Return the part of the argument or output that a backward formula makes torchgen save; None if all of it, or nothing."""
     return _attribute(name).search(text) if name in text else None
 
 

@@ -14,7 +14,7 @@ _WRITING: tuple[VariantKind, ...] = ("inplace", "out", "mutable")
 
 
 def ungrouped(groups: Groups) -> Iterator[tuple[NativeEntry, Group]]:
-    """The operators with kernels that write and are in no group, so that nothing can stand for them."""
+    """Yield the operators with kernels that write and are in no group, so that nothing can replace them."""
     if not groups.complete:
         return
     views = {view_key(groups.by_entry[view].key) for view in groups.views if not is_in_place(view)}
@@ -49,7 +49,7 @@ def _is_reported(groups: Groups, entry: NativeEntry) -> bool:
 
 
 def _is_handled(entry: NativeEntry) -> bool:
-    """Whether an operator without group is composite, a view that is not in-place, or excepted."""
+    """Whether an operator without a group is composite, a view that is not in-place, or excepted."""
     schema, excepted = entry.schema, entry.owner.torchgen.exceptions
     keys = dispatch_of(entry)
     if schema is None or keys is None or IMPLICIT in keys or in_structured_group(entry):

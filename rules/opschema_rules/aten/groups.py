@@ -1,4 +1,4 @@
-"""Variants of one operator: the entries of one signature, and what torchgen generates to complete them."""
+"""Variants of one operator: the entries with one signature, and those that torchgen generates to complete them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Group(msgspec.Struct, eq=False, dict=True):
 
     @property
     def formed(self) -> bool:
-        """Whether torchgen makes a ``NativeFunctionsGroup`` of it."""
+        """Whether torchgen makes a ``NativeFunctionsGroup`` from it."""
         kinds = {*self.variants, *(item.kind for item in self.generated)}
         return "out" in kinds and "functional" in kinds
 
@@ -200,7 +200,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def doubled(self) -> frozenset[Group]:
-        """The groups of names that stand twice: either may be the one that is meant."""
+        """The groups with repeated names: either entry may be the one that is meant."""
         found = {self.by_entry[first] for _, first in self.repeats}
         keys = (signed(entry.schema)[1] for entry, _ in self.repeats if entry.schema is not None)
         return frozenset(found.union(self.by_key[key] for key in keys if key in self.by_key))
@@ -211,7 +211,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
 
     @property
     def complete(self) -> bool:
-        """Whether what is not here is nowhere: every entry can be read, and none stands where another was meant."""
+        """Whether the entries are complete: each can be parsed, and none is in the place of another."""
         return not self.unread and not self.repeats
 
 

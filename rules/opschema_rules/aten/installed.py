@@ -1,4 +1,4 @@
-"""Finds an installed torch, or the one that the environment names, by paths alone; nothing of it is imported."""
+"""Finds an installed torch, or the one that the environment names, by paths alone; nothing is imported from it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _ENTRY = re.compile(r"(?m)^- func:")
 
 
 class InstalledTorch(msgspec.Struct, frozen=True):
-    """A torch outside of the tree: its native_functions.yaml, the version and commit that it says, empty where it says none,
-    and its torchgen, None where the native_functions.yaml stands alone.
+    """A torch outside of the tree: its native_functions.yaml, its version and commit (may be empty), and its torchgen, None if
+    there is only a native_functions.yaml.
     """
 
     native: str
@@ -62,7 +62,7 @@ def find_torch(workspace: Workspace) -> InstalledTorch | None:
 
 
 def _named(workspace: Workspace) -> str | None:
-    """The native_functions.yaml that the environment names; None where it names nothing.
+    """Return the native_functions.yaml that the environment names; None if it names none.
 
     Raises:
         OpschemaError: the environment names what is none.
@@ -84,8 +84,8 @@ def _named(workspace: Workspace) -> str | None:
 
 
 def _places(place: Path) -> Iterator[str]:
-    """Candidate places of the file, from what the environment names: the file, a folder of packages or one of these
-    packages, a checkout, an environment.
+    """Yield candidate places of the file, from the environment's value: the file, a folder of packages or one of these packages,
+    a checkout, an environment.
     """
     base = place.absolute().as_posix()
     if base.endswith((".yaml", ".yml")):
@@ -115,7 +115,7 @@ def is_present(workspace: Workspace, path: str) -> bool:
 
 
 def text_of(workspace: Workspace, path: str) -> str:
-    """The text of such a file; empty where there is none."""
+    """Return the text of such a file; empty if there is none."""
     return workspace.peek(path).decode("utf-8", "replace") if is_present(workspace, path) else ""
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def with_bodies(project: Project, options: AtenOptions, source: str, path: str) -> str | None:
-    """The C++ file at ``path`` with a body for each kernel that the YAML ``source`` asks for and the tree does not define; None
-    if it needs none.
+    """Return the C++ file at ``path`` with a body for each kernel that the YAML ``source`` requires and the tree does not define;
+    None if it needs none.
 
     Raises:
         OpschemaError: PyTorch's operators, or the class of the kernels, are not known.

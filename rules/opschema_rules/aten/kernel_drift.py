@@ -1,4 +1,4 @@
-"""Differences between a kernel's arguments and returned value and those that its operator asks for.
+"""Differences between a kernel's arguments and result and those that its operator requires.
 
 With ``any_version`` types that releases of PyTorch write for one type of a schema make no difference.
 """
@@ -15,13 +15,13 @@ from opschema_rules.aten.cpp_types import CppParameter, CppSignature
 
 
 def is_same(signature: CppSignature, method: CppFunction, *, any_version: bool = False) -> bool:
-    """Whether a method's types are those of a signature, and all of them are known."""
+    """Whether a method's types equal those of a signature, and all of them are known."""
     written = _written(method, any_version)
     return not method.unsure and None not in (*written[0], written[1]) and _spelt(signature, any_version) == written
 
 
 def fits(signature: CppSignature, method: CppFunction, *, any_version: bool = False) -> bool:
-    """Whether nothing that is known of a method's types tells them from those of a signature."""
+    """Whether no known type of a method differs from a signature."""
     (wanted, returned), (types, returns) = _spelt(signature, any_version), _written(method, any_version)
     pairs = [*zip(wanted, types, strict=False), (returned, returns)]
     return len(wanted) == len(types) and all(one == other for one, other in pairs if one and other)

@@ -1,4 +1,4 @@
-"""The methods of a class that macros define: their names, as far as the macros are known."""
+"""The methods of a class that macros define: their names, if the macros are known."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MadeByMacros(msgspec.Struct):
         return any(name.encode() in data for name in self.makers)
 
     def add(self, text: str) -> None:
-        """Add what the macros make in a text."""
+        """Add the methods that macros make in a text."""
         for match, end in calls(_CALL.finditer(text), text):
             name = match[1]
             if name in self.makers or name in self.macros or name.isupper():

@@ -29,7 +29,7 @@ from opschema_rules.aten.model import BackendFile
 def read_kernels(
     project: Project, backends: Sequence[BackendFile], files: Sequence[str] = ()
 ) -> Iterator[BackendKernels | UncheckedKernels]:
-    """The kernels of each backend; looked for in ``files`` only (paths or patterns), if given.
+    """Yield the kernels of each backend; with ``files`` (paths or patterns), only those in these files.
 
     Where several files list operators of one class, none of them is judged.
     """
@@ -58,7 +58,7 @@ def _unchecked(
 
 
 def asked_of(backend: BackendFile, operators: Operators) -> tuple[list[Asked], set[str]]:
-    """The kernels that a backend's YAML asks for, and the names of those without further details."""
+    """Return the kernels that a backend's YAML requires, and the names of those without further details."""
     symint = {item.name for item in backend.section("symint")}
     known: dict[str, Asked] = {}
     vague: set[str] = set()
@@ -81,7 +81,7 @@ _MOST_PAIRS = 10_000
 """Pairs of an operator and a method of one name up to which they are compared with each other."""
 
 _MOST_NEAR = 500
-"""Methods of other names among which one that an operator lacks is looked for."""
+"""Maximum number of methods with other names to search for one that an operator lacks."""
 
 
 class _Matching:
@@ -124,7 +124,7 @@ class _Matching:
         return wanting, [] if generated else [item for item in methods if _is_certain(item)]
 
     def _drift(self, wanting: list[Asked], methods: list[Method]) -> None:
-        """Take out of both lists what belongs together in spite of its types, the most similar ones first."""
+        """Remove the pairs that belong together in spite of their types from both lists, most similar ones first."""
         while wanting and methods:
             asked, method = max(((one, other) for one in wanting for other in methods), key=_likeness)
             wanting.remove(asked)
@@ -154,7 +154,7 @@ class _Matching:
         return left, methods
 
     def _miss(self, without: list[Asked], unclaimed: list[Method]) -> None:
-        """Collect what is missing; where that is most, the kernels are elsewhere, but for those that lack only a suffix."""
+        """Collect the missing kernels; if most are missing, the kernels are elsewhere, except for those that only lack a suffix."""
         kernels = [item for item in self.found.asked if not item.generated]
         if not self.methods.complete:
             return
@@ -195,7 +195,7 @@ def _is_certain(method: Method) -> bool:
 
 
 def _is_other_version(method: Method, paired: Sequence[Method]) -> bool:
-    """Whether a method is compiled only where one that is paired is not, or is that one for another build."""
+    """Whether a method is only compiled where a paired one is not, or is that one for another build."""
     return any(
         exclusive(method.written.conditions, other.written.conditions)
         or (method.path != other.path and is_twin(method.written, other.written))

@@ -16,7 +16,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.aten.kernel_tree import Method, find_class
 
 FEWEST = 3
-"""Kernels that a class has to have to be taken for the one that is meant."""
+"""Minimum number of kernels in a class for it to count as the intended one."""
 
 _DEFINED = re.compile(rb"(?m)^(?:[A-Za-z_][\w:<>,&*\t ]*[\s&*])?([A-Za-z_][\w:]*)::([A-Za-z_]\w*)\(")
 """A method's definition: at the start of a line, as calls are not."""
@@ -42,7 +42,7 @@ class ClassFound(msgspec.Struct, frozen=True):
 def in_other_namespace(
     project: Project, name: str, kernels: Collection[str], files: Sequence[str] = ()
 ) -> ClassFound | None:
-    """The class of that name in any namespace that defines most kernels; None where it defines none."""
+    """Return the class of that name in any namespace that defines most kernels; None if it defines none."""
     methods: dict[str, list[Method]] = {}
     for method in find_class(project, name, "", files).defined:
         if method.name in kernels:

@@ -1,4 +1,4 @@
-"""Finds the methods of a class in the C++ of a tree, with what it cannot know of them: macros, generated and unread files."""
+"""Finds the methods of a class in the C++ code of a tree, and reasons for incompleteness: macros, generated and unread files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADERS = ("", "h", "hpp", "hxx", "hh", "cuh")
 
 
 class Method(msgspec.Struct, frozen=True):
-    """A method and the file that it stands in."""
+    """A method and its file."""
 
     path: str
     written: CppFunction
@@ -108,7 +108,7 @@ class _Finder(msgspec.Struct, frozen=True):
         return name == self.name and (not namespace or f"::{namespace}::".endswith(f"::{full}"))
 
     def _hides(self, read: CppDeclarations) -> bool:
-        """Whether a file that defines methods of the class includes what is not a header, and may define others."""
+        """Whether a file that defines methods of the class includes a file other than a header, which may define others."""
         defines = any(item.defined and self._is_own(item.owner) for item in read.functions)
         return defines and any(_extension(path) not in _HEADERS for path in read.includes)
 

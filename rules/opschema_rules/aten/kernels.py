@@ -45,7 +45,7 @@ DIALECTS = ("torchgen", "lazy-tensor")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """An operator of the YAML and the kernel that torchgen asks for; ``generated`` if torchgen writes it, too."""
+    """An operator of the YAML and the kernel that torchgen requires; ``generated`` if torchgen also writes it."""
 
     item: BackendItem
     operator: OperatorKernel
@@ -59,7 +59,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """An operator without a kernel; ``near`` is a method that no operator asks for and that may be meant to be it."""
+    """An operator without a kernel; ``near`` is a method that no operator requires and that may be meant as its kernel."""
 
     asked: Asked
     near: Method | None = None

@@ -32,7 +32,7 @@ _SURELY_OTHERS = LineKeys(b"kernels", b"op", b"arg_meta", before=rb"[ \t-]+")
 
 
 def may_be(data: bytes) -> bool:
-    """Whether a file holds what every file of torchgen's does, so that others are not parsed."""
+    """Whether a file contains the words of every torchgen file, so that others need not be parsed."""
     if _LISTED.found(data) or _BACKEND.found(data) or (_TAG.found(data) and _DESCRIPTION.found(data)):
         return True
     signs = b"->" in data or (b"aten" in data and _ATEN.search(data) is not None) or _DISPATCHED.found(data)
@@ -57,7 +57,7 @@ _REQUIRED = frozenset({"backend", "cpp_namespace"})
 _MOST_KEYS = 20
 _LISTS = ("supported", "full_codegen", "symint", "autograd", "custom", "ir_gen", "official", "blacklist", "whitelist")
 _OWN_LISTS = frozenset({"supported", "full_codegen", "symint", "autograd", "ir_gen"})
-"""Lists two of which beside ``backend`` make a backend; the others are words of many configurations."""
+"""Lists two of which beside ``backend`` identify a backend; the others are words of many configurations."""
 
 _MLIR = frozenset({"symint", "additional_ops", "non_native", "full_codegen", "whitelist"})
 """Keys beside ``supported`` and ``blacklist`` in torch-mlir's file."""
@@ -74,13 +74,13 @@ _NEIGHBOURS = {"tags.yaml": (_NATIVE,), "derivatives.yaml": ("load_derivatives.p
 
 
 def may_be_meant(path: str, files: Container[str]) -> bool:
-    """Whether a file is one of torchgen's by its name and place, whatever it holds."""
+    """Whether a file belongs to torchgen by its name and place, regardless of its content."""
     folder, slash, name = path.rpartition("/")
     return name == _NATIVE or any(f"{folder}{slash}{beside}" in files for beside in _NEIGHBOURS.get(name, ()))
 
 
 def items_of(file: YamlFile) -> list[Node]:
-    """The items of a file that is a list, aliases followed; none of another file."""
+    """Return the items of a file that is a list, with aliases followed; empty for any other file."""
     root = file.root
     return [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
 
@@ -96,7 +96,7 @@ def kind_of(file: YamlFile, files: Container[str] = ()) -> Kind:
 
 
 def _kind_by_place(file: YamlFile, files: Container[str]) -> Kind:
-    """The kind of a file by its name and place alone, for one that is empty or has no valid content."""
+    """Return the kind of a file by its name and place alone, for one that is empty or has no valid content."""
     if not may_be_meant(file.path, files):
         return ""
     fields = {key.value for item in items_of(file) for key, _ in item.pairs()}
@@ -163,7 +163,7 @@ _MEANT = 0.85
 
 
 def _has_slip(root: Node, named: Set[str]) -> bool:
-    """Whether the other key that every backend has, or a list, is there but for a slip."""
+    """Whether the other key that every backend has, or a list, is present but misspelt."""
     # Not at the top: that module is not needed to tell what a file is, but for this.
     from opschema_rules.aten.vocabulary import slip
 

@@ -1,4 +1,4 @@
-"""ATen's operators for other packs: which exist in the torch that a tree is judged by, and the C++ signatures of their kernels."""
+"""ATen's operators for other packs: those in the torch that a tree is checked against, and the C++ signatures of their kernels."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class AtenOperator(msgspec.Struct, frozen=True):
 
 
 class AtenOperators(msgspec.Struct, dict=True):
-    """The operators that a tree is judged by."""
+    """The operators that a tree is checked against."""
 
     project: Project
     reference: Reference
 
     @property
     def origin(self) -> str:
-        """Where they come from, for messages."""
+        """Their source, for messages."""
         return self.reference.origin
 
     @property
@@ -96,12 +96,12 @@ class AtenOperators(msgspec.Struct, dict=True):
 
     @property
     def may_be_others(self) -> bool:
-        """Whether the tree may be for a torch that is none of the known releases: a newer or a much older one."""
+        """Whether the tree may be for an unknown release of torch: a newer or a much older one."""
         return not self.certain and pins_of(self.project.workspace).may_be_other_than(known_releases())
 
     def schemas(self, name: str) -> Iterator[OperatorSchema]:
-        """The schemas of an operator in the torch that the tree is for, first that of the reference; in all known releases where
-        that is not certain. Those of the releases are read when they are asked for. None where the releases are younger.
+        """Return the schemas of an operator in the torch that the tree is for, that of the reference first; in all known
+        releases if that is not certain. Those of the releases are read on demand. Yields nothing if the releases are newer.
         """
         if self.are_younger:
             return
@@ -157,7 +157,7 @@ def _types(signature: CppSignature | None) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=2)
 def aten_operators(project: Project, version: Version, *, named: bool) -> AtenOperators:
-    """The operators that a workspace is judged by: those of the release if the options name it, of its own
+    """Return the operators that a workspace is checked against: those of the release in the options, of its own
     native_functions.yaml, of an installed torch, or else of the release.
     """
     options = AtenOptions()

@@ -47,7 +47,7 @@ def all_releases_text() -> str:
 
 
 def certain_slip(name: str) -> str | None:
-    """The only operator of the known releases that a name can be a slip of; None where it may be a name of its own.
+    """Return the only operator of the known releases that a name can be a misspelling of; None if it may be a name of its own.
 
     Between one release and the next none of the operators that were added or removed is a slip of another.
     """

@@ -1,4 +1,4 @@
-"""The C++ of a lazy tensor backend's nodes: what is written by hand for the classes that are generated for operators.
+"""The C++ code of a lazy tensor backend's nodes: the hand-written parts of the classes generated for operators.
 
 For an operator under ``full_codegen`` or ``ir_gen`` a generator that derives from torchgen's declares a class of nodes, such as
 ``AddScalar`` for ``add.Scalar``. pytorch/xla's leaves ``AddScalar::Lower`` and the function ``AddScalarOutputShape`` to be
@@ -32,7 +32,7 @@ PARTS = {"Lower": "{}::Lower", "OutputShape": "{}OutputShape"}
 _NAME = r"\b([A-Za-z_]\w*?)(?:\s*::\s*(Lower)|(OutputShape))\s*\("
 _DEFINED = re.compile(_NAME + r"(?:[^;{}#]|\{[^;{}#]*\})*\)[^;{}()#]*\{")
 _GENERATED = re.compile(r"[\w>&](?<!\breturn)[ \t]+(?:\$?\{{1,2}[^{}\n]{1,80}\}{1,2}|%s)(?:::Lower|OutputShape)\s*\(")
-"""Text of a generator, or of its template, that defines functions of nodes whose names are computed: a type stands before them."""
+"""Text of a generator, or of its template, that defines functions of nodes with computed names: a type precedes them."""
 
 _TEXTS = (
     *(".py", ".inc", ".def", ".hpp", ".hh", ".hxx", ".cxx", ".ipp", ".tpp"),
@@ -62,7 +62,7 @@ class LazyNodes(msgspec.Struct, eq=False, frozen=True):
 def read_lazy_nodes(
     project: Project, backends: Sequence[BackendFile], files: Sequence[str] = ()
 ) -> Iterator[LazyNodes]:
-    """The nodes of each backend that has any; their functions are looked for in ``files`` only (paths or patterns), if given."""
+    """Yield the nodes of each backend that has any; with ``files`` (paths or patterns), their functions are only searched there."""
     judged = [item for item in backends if DIALECTS[item.dialect].strict and any(_nodes(item))]
     if not judged:
         return

@@ -23,7 +23,7 @@ from opschema_rules.aten.native import is_before_known, is_of_other_generator, r
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
 
-OLDER = "it is for a PyTorch that is older than all that opschema knows, so that it is not checked"
+OLDER = "it is for a PyTorch older than all releases that opschema knows, so it is not checked"
 OF_ANOTHER = "it lists the kernels of a backend that torchgen takes none of there: another generator reads it"
 
 

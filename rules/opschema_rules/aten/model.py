@@ -29,7 +29,7 @@ REFERENCE = "reference"
 
 
 class DispatchItem(NamedTuple):
-    """One line of a ``dispatch`` table: a dispatch key and the kernel behind it, both as they are written."""
+    """One line of a ``dispatch`` table: a dispatch key and its kernel, both as written."""
 
     key: str
     kernel: str
@@ -54,7 +54,7 @@ class NativeEntry(FuncEntry, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """Key of the content that findings of pure rules depend on: its place, and what the file's findings depend on."""
+        """The key of the content that findings of pure rules depend on: its place, and the dependencies of the file's findings."""
         return f"{self.node.start} {self.owner.content_key}"
 
     @cached_property
@@ -77,7 +77,7 @@ class NativeEntry(FuncEntry, eq=False, dict=True):
         return self.at(self.first)
 
     def dispatch(self) -> Sequence[DispatchItem]:
-        """Every key of the field ``dispatch`` by itself: torchgen takes several with commas between them."""
+        """Every key of the field ``dispatch`` separately: torchgen accepts several separated by commas."""
         return self._dispatch
 
     @cached_property
@@ -134,7 +134,7 @@ class NativeFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def tag_names(self) -> frozenset[str] | None:
-        """The tags that there are, of the tags.yaml or of the torchgen; None where neither is known."""
+        """The existing tags, from the tags.yaml or the torchgen; None if neither is known."""
         return self.tags.names if self.tags is not None else self.torchgen.tags
 
     @cached_property
@@ -159,7 +159,7 @@ class NativeFile(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def complete(self) -> bool:
-        """Whether every entry could be read, so that a name that is not here is nowhere."""
+        """Whether every entry could be parsed, so that a missing name does not exist."""
         items = self.file.root.items if self.file.root is not None else ()
         mappings = bool(items) and len(self.entries) == len(items)
         return mappings and all(entry.schema is not None for entry in self.entries)
@@ -233,13 +233,13 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def complete(self) -> bool:
-        """Whether every item names an operator, so that one that is not here is nowhere."""
+        """Whether every item names an operator, so that a missing one does not exist."""
         items = self.file.root.items if self.file.root is not None else ()
         return bool(items) and len(self.entries) == len(items) and all(entry.name for entry in self.entries)
 
     @cached_property
     def by_base(self) -> Mapping[str, list[DerivativeEntry]]:
-        """The entries by the name of their operator, without overload and without what tells an in-place one."""
+        """The entries by the name of their operator, without the overload and the in-place suffix."""
         found: dict[str, list[DerivativeEntry]] = {}
         for entry in self.entries:
             found.setdefault(base_name(entry.name.partition(".")[0]).base, []).append(entry)
@@ -247,7 +247,7 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def described(self) -> Mapping[str, int]:
-        """The schemas of its entries as they are written, and the index of the last entry of each."""
+        """The schemas of its entries as written, and the index of the last entry of each."""
         return {text: entry.index for entry in self.entries if (text := entry.text("name"))}
 
     @property
@@ -263,7 +263,7 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
 
 
 class Reference(msgspec.Struct, eq=False, dict=True):
-    """The operators of PyTorch that a backend's YAML or another copy of schemas is judged by.
+    """The operators of PyTorch that a backend's YAML or another copy of schemas is checked against.
 
     ``path`` is their native_functions.yaml, outside of the workspace an absolute path, and ``key`` what findings depend on.
     ``origin`` says where they come from, for messages (``the installed torch 2.13.0``), ``version`` the release, if it is
@@ -343,13 +343,13 @@ class BackendFile(Entry, eq=False):
 
     @property
     def content_key(self) -> str:
-        """Key of the content that findings of pure rules depend on: this file and the operators that it is judged by."""
+        """The key of the content that findings of pure rules depend on: this file and the operators that it is checked against."""
         known = self.reference.content_key if self.reference is not None else ""
         return f"{self.path} {self.file.source.digest} {self.torchgen.digest} {known}"
 
     @property
     def known_fields(self) -> frozenset[str]:
-        """The keys of torchgen; none for the dialects that it does not read."""
+        """The keys of torchgen; empty for the dialects that it does not read."""
         return _BACKEND_FIELDS if DIALECTS[self.dialect].strict else frozenset()
 
     @property

@@ -40,8 +40,8 @@ def may_be_before_known(torchgen: Torchgen) -> bool:
 
 @cached_on_argument
 def is_of_other_generator(native: NativeFile) -> bool:
-    """Whether a backend keeps its own kernels in the language of native_functions.yaml, and reads it with a generator of its own:
-    each of several tables names a backend that torchgen takes none of there, and nothing of PyTorch's but composites.
+    """Whether a backend keeps its own kernels in the language of native_functions.yaml and reads it with its own generator:
+    several tables name a backend that torchgen does not accept there, and PyTorch's entries are only composites.
     """
     vocabulary = native.torchgen.vocabulary
     outside = vocabulary.backends - vocabulary.supported

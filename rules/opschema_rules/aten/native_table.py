@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"(?m)^(?=- func:)")
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """The entries of all releases, and those of each release: the index of its first one, then by turns the length of a run
+    """The entries of all releases, and those of each release: the index of its first one, then alternately the length of a run
     of entries and the distance to the next run.
     """
 
@@ -44,7 +44,7 @@ def packed(texts: Mapping[Version, str]) -> Packed:
 
 
 def _merged(known: Sequence[str], found: Sequence[str]) -> list[str]:
-    """The known entries, with each new one behind the known one that it follows."""
+    """Return the known entries, with each new one after the known one that it follows."""
     seen, behind, last = set(known), dict[str, list[str]](), ""
     for entry in found:
         if entry in seen:
@@ -108,7 +108,7 @@ _NAME = re.compile(r"- func:\s*([\w.]+)\(")
 
 
 def differing_names(old: Version, new: Version) -> frozenset[str]:
-    """The names of the entries that are not the same text in two releases, or are in one of them alone."""
+    """Return the names of the entries that differ as text between two releases, or exist in only one of them."""
     before, now = (frozenset(_entries(version)) for version in (old, new))
     return frozenset(match[1] for entry in before ^ now if (match := _NAME.match(entry)))
 

@@ -38,11 +38,11 @@ _KINDS: dict[VariantKind, str] = {
     "scratch": "scratch",
 }
 _WORDS = 60
-"""Most characters of a tag's description."""
+"""Maximum number of characters of a tag's description."""
 
 
 def operators(project: Project, options: AtenOptions) -> Iterator[Operator]:
-    """ATen's operators, those of the torch that a backend is judged by included, and the others that backends list."""
+    """Yield ATen's operators, including those of the torch that a backend is checked against, and the others that backends list."""
     sources = read_sources(project, options)
     seen: set[str] = set()
     for native in sources.natives:
@@ -88,7 +88,7 @@ def _broken(sources: Sources, name: str, entry: NativeEntry) -> Operator:
 
 
 def _listed(sources: Sources, name: str) -> Operator:
-    """An operator that only backends list: their own, or one of an ATen that is not known here."""
+    """Return an operator that only backends list: their own, or one of an unknown ATen."""
     backend, item = sources.listed[name][0]
     own = string(item.name_node) if item.options is not None else None
     schema = f"({own.partition('(')[2]}" if own is not None and "(" in own else ""
@@ -152,7 +152,9 @@ def _kernels(function: Function) -> Iterator[Implementation]:
 
 
 def _table(entry: NativeEntry) -> Iterator[tuple[list[str], str, Node]]:
-    """The lines of a dispatch table: their keys, the kernel, where they begin; with what torchgen makes kernels of."""
+    """Yield the lines of a dispatch table: their keys, the kernel, their place; including those for which torchgen makes
+    kernels.
+    """
     lines: dict[int, tuple[list[str], str, Node]] = {}
     for item in entry.dispatch():
         lines.setdefault(item.key_node.start, ([], item.kernel, item.key_node))[0].append(item.key)

@@ -63,9 +63,8 @@ COMMITS: Mapping[str, Version] = {
 
 
 class Pins(msgspec.Struct, frozen=True):
-    """``versions`` are those that the tree names, major and minor; ``commits`` those of PyTorch's repository. Both have the
-    file that names them. ``nightly`` says that a version is one of the days before a release, ``others`` that the tree takes
-    other releases, too.
+    """``versions`` are those that the tree names, major and minor; ``commits`` those of PyTorch's repository. Both have the file
+    that names them. ``nightly`` if a version is from the days before a release, ``others`` if the tree uses other releases, too.
     """
 
     versions: Mapping[str, str]
@@ -74,14 +73,14 @@ class Pins(msgspec.Struct, frozen=True):
     others: bool = False
 
     def agree(self, version: str, commit: str) -> bool:
-        """Whether all of them, and at least one, say a torch of this version that is built from this commit."""
+        """Whether all of them, and at least one, identify a torch of this version built from this commit."""
         if not (self.versions or self.commits):
             return False
         return self.versions.keys() <= {minor_version(version)} and self.commits.keys() <= {commit}
 
     @property
     def release(self) -> Version | None:
-        """The only release that they name, by its version or its commit; None where there is none, or another one."""
+        """The only release that they name, by its version or its commit; None if there is none, or another one."""
         versions = {read_version(name) for name in self.versions} | {COMMITS.get(name) for name in self.commits}
         versions.discard(None)
         return next(iter(versions)) if len(versions) == 1 else None
@@ -92,7 +91,9 @@ class Pins(msgspec.Struct, frozen=True):
         return not self.nightly and not self.others and self.commits.keys() <= COMMITS.keys()
 
     def may_be_other_than(self, known: Sequence[Version]) -> bool:
-        """Whether they may say a torch that is none of the known releases, which are sorted, nor between two of them."""
+        """Whether they may refer to a torch that is neither one of the known releases, which are sorted, nor between two of
+        them.
+        """
         if not {read_version(name) for name in self.versions} <= {None, *known}:
             return True
         return not self.certain and (self.release is None or self.release >= known[-1])
@@ -104,7 +105,7 @@ class Pins(msgspec.Struct, frozen=True):
 
     @property
     def descriptions(self) -> list[tuple[str, str]]:
-        """Each pin in words, with its file."""
+        """Return each pin as text, with its file."""
         nightly = ", or a day before it" if self.nightly else ""
         versions = [(path, f"torch {name}{nightly}") for name, path in self.versions.items()]
         return versions + [(path, _commit_text(name)) for name, path in self.commits.items()]
@@ -116,7 +117,7 @@ def _commit_text(commit: str) -> str:
 
 
 def minor_version(version: str) -> str:
-    """``2.13`` of ``2.13.0+cpu``; empty where there is none."""
+    """Return ``2.13`` for ``2.13.0+cpu``; empty if there is none."""
     found = re.match(r"v?(\d+\.\d+)", version)
     return found[1] if found is not None else ""
 

@@ -79,7 +79,7 @@ def lone_groups(groups: Groups) -> frozenset[Group]:
 
 
 def _modules(entry: NativeEntry) -> Iterator[str]:
-    """Python modules of an operator: as a method, in `torch`, in a module of it."""
+    """Yield the Python modules of an operator: as a method, in `torch`, in a module of it."""
     fields = entry.fields
     if "python_module" in fields:
         module = entry.text("python_module")
@@ -104,7 +104,7 @@ def _call(entry: NativeEntry, group: Group, module: str) -> Call:
 
 
 def _takes_options(entry: NativeEntry) -> bool:
-    """Whether Python gives it ``dtype``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad``."""
+    """Whether Python accepts ``dtype``, ``layout``, ``device``, ``pin_memory`` and ``requires_grad`` for it."""
     schema = entry.schema
     category = entry.text("category_override") if "category_override" in entry.fields else None
     if schema is None or category == "dummy":

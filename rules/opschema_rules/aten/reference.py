@@ -1,4 +1,4 @@
-"""Finds PyTorch's own operators, by which a backend's YAML is judged.
+"""Finds PyTorch's own operators, which a backend's YAML is checked against.
 
 They are those of the release that the option ``torch`` names, else, the first that there is: the file that the configuration
 names, a native_functions.yaml in the tree, the installed torch. That is looked up by paths alone; nothing of it is imported,
@@ -65,8 +65,8 @@ class References(msgspec.Struct, dict=True):
         return self.torchgens.project
 
     def of_derivatives(self, file: YamlFile) -> NativeFile | None:
-        """The native_functions.yaml of the tree to which derivatives belong: the only one, if it has most of their operators;
-        None if that is not known.
+        """Return the native_functions.yaml of the tree that derivatives belong to: the only one, if it has most of their
+        operators; None if that is not known.
         """
         found = self.configured or self._of_aten
         if found is not None:
@@ -135,7 +135,7 @@ class References(msgspec.Struct, dict=True):
 
     @cached_property
     def _of_aten(self) -> Reference | None:
-        """The only one that lies where PyTorch keeps it."""
+        """The only one at PyTorch's own place."""
         own = [item for item in self.natives if _IN_ATEN.search(item.path) and not is_of_other_generator(item)]
         return self._in_tree(own[0]) if len(own) == 1 else None
 
@@ -146,8 +146,8 @@ class References(msgspec.Struct, dict=True):
 
     @cached_property
     def torch(self) -> Reference | None:
-        """The operators of the installed torch; of the release that the tree pins, where that is another one that is known; None
-        where that is older than all that are known.
+        """The operators of the installed torch; of the release that the tree pins, if that is a different known one; None if it is
+        older than all known ones.
 
         Raises:
             OpschemaError: the variable of the environment names none.
@@ -163,7 +163,7 @@ class References(msgspec.Struct, dict=True):
         return self._outside(torch, certain=certain)
 
     def _outside(self, torch: InstalledTorch, *, certain: bool, torchgen: Torchgen | None = None) -> Reference | None:
-        """The file of a torch, which is none of the pack's subjects, and the torchgen that reads it."""
+        """Return the file of a torch, which is not a subject of the pack, and the torchgen that reads it."""
         project, path = self.project, torch.native
         source = project.source(path)
         if source is None:
@@ -200,7 +200,7 @@ def _keep(key: _Key, native: NativeFile) -> None:
 
 
 def _is_for(catalogue: Catalogue, backend: BackendFile) -> bool:
-    """Whether a native_functions.yaml holds what a backend lists, but for what may be mistakes."""
+    """Whether a native_functions.yaml contains the operators that a backend lists, apart from possible mistakes."""
     names = {item.name for item in backend.items if item.section not in OWN_LISTS}
     return not catalogue.excerpt and _holds(catalogue.by_name, names)
 

@@ -20,7 +20,7 @@ def refused(file: YamlFile) -> Iterator[tuple[Node, str]]:
         if tagged and node.tag not in TAGS:
             yield node, f"torchgen's loader refuses the tag `{node.tag[:80]}`; leave it out"
         elif node.value == "=" and not node.style and not node.tag:
-            yield node, "torchgen's loader knows no value `=`; put it in quotes"
+            yield node, "torchgen's loader does not support the value `=`; put it in quotes"
         for key in node.items[::2] if node.is_mapping else ():
             why = refused_key(key, follow(key))
             if why:
@@ -32,4 +32,4 @@ def refused_key(key: Node, target: Node) -> str:
     if target.kind != "scalar":
         return f"a key cannot be a {'list' if target.is_sequence else 'mapping'}"
     is_merge = key.value == "<<" and not key.style and not key.tag
-    return "torchgen's loader knows no merge (`<<`); write the fields out" if is_merge else ""
+    return "torchgen's loader does not support merges (`<<`); write the fields out" if is_merge else ""

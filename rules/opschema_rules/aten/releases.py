@@ -58,7 +58,7 @@ class Torchgens(msgspec.Struct, dict=True):
         return known_release(self.release) if self.release else None
 
     def check(self) -> None:
-        """Look at what the environment and the options name, though nothing may need it.
+        """Check the paths in the environment and the options, even if nothing needs them.
 
         Raises:
             OpschemaError: it is not a torch, or no known release.
@@ -101,12 +101,12 @@ class Torchgens(msgspec.Struct, dict=True):
         return self._of_release(named) if named in known_releases() and named is not None else None
 
     def of_backend(self, path: str, reference: Reference | None) -> Torchgen:
-        """The torchgen that reads a backend's YAML: the tree's, or that of the operators by which it is judged."""
+        """Return the torchgen that reads a backend's YAML: the tree's, or that of the operators that it is checked against."""
         return self.of_tree(path) or (reference.torchgen if reference is not None else self.assumed)
 
     def of_tree(self, path: str) -> Torchgen | None:
-        """The tree's own torchgen that the file at ``path`` is written for: the nearest above it, or the only one; None where
-        the options name a release.
+        """Return the tree's own torchgen for the file at ``path``: the nearest above it, or the only one; None if the options
+        name a release.
         """
         if self.chosen is not None:
             return None
@@ -117,7 +117,7 @@ class Torchgens(msgspec.Struct, dict=True):
 
     @cached_property
     def assumed(self) -> Torchgen:
-        """The torchgen of what tells nothing of its release itself."""
+        """The torchgen for files that do not show their release."""
         if self.chosen is not None:
             return torchgen_of(self.chosen)
         installed, required = self.installed, self.required
@@ -145,7 +145,7 @@ class Torchgens(msgspec.Struct, dict=True):
         return find_torch(self.project.workspace) if self.use_installed and self.chosen is None else None
 
     def of_torch(self, torch: InstalledTorch) -> Torchgen | None:
-        """The torchgen of a torch outside of the tree; None where it has none."""
+        """Return the torchgen of a torch outside of the tree; None if it has none."""
         if torch.home is None:
             return None
         workspace = self.project.workspace

@@ -1,4 +1,4 @@
-"""YAML that lists operators and is none of torchgen's: it is named in reports, and not read."""
+"""YAML that lists operators but is not torchgen's: reports name it, and it is not read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAKES_TENSOR = re.compile(rb"\w\([^()]*?\bTensor\b")
 _RETURNS = re.compile(rb"\)[ \t]*->")
 
 FEWEST = 3
-"""Lines that name operators from which on a file is a table of them."""
+"""Minimum number of lines that name operators for a file to count as a table of them."""
 
 
 def executorch_entries(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Variants of one operator: their kind and their signature, as ``torchgen.model.FunctionSchema`` tells them."""
+"""Variants of one operator: their kind and their signature, as in ``torchgen.model.FunctionSchema``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def self_argument(schema: OperatorSchema) -> Argument | None:
 
 
 def behind_self(schema: OperatorSchema) -> tuple[Argument, ...]:
-    """The positional arguments behind ``self``; all of them where there is none."""
+    """Return the positional arguments after ``self``; all of them if there is none."""
     positional = schema.positional
     at = next((index for index, item in enumerate(positional) if item.name == "self"), -1)
     return positional[at + 1 :]
@@ -98,7 +98,7 @@ def is_tensor_like(of: SchemaType) -> bool:
 
 
 def type_text(of: SchemaType) -> str:
-    """The type as it is written, without alias annotations; ``str`` of one, for the thousands of a file."""
+    """Return the type as written, without alias annotations; cached, as a file has thousands of them."""
     inner = of.inner
     if inner is None:
         return of.name if not of.items else str(of)
@@ -114,7 +114,7 @@ def view_base(base: str) -> str:
 
 
 SignatureKey: TypeAlias = tuple[BaseName, str, str, str]
-"""Equal for two schemas if torchgen's signatures of them are: name, positional arguments, others, returns."""
+"""Equal for two schemas if their torchgen signatures are: name, positional arguments, others, returns."""
 
 
 def signed(schema: OperatorSchema, *, may_write: bool = True) -> tuple[VariantKind, SignatureKey]:
@@ -173,7 +173,7 @@ def written_unreturned(schema: OperatorSchema) -> list[Argument]:
 
 
 def functional_of(schema: OperatorSchema) -> OperatorSchema:
-    """The functional operator that torchgen generates for one that writes."""
+    """Return the functional operator that torchgen generates for one that writes."""
     name = base_name(schema.name)
     made = BaseName(name.base, dunder=name.dunder, functional=kind_of(schema) == "mutable")
     returns = [_bare_return(item) for item in schema.returns]
@@ -182,7 +182,7 @@ def functional_of(schema: OperatorSchema) -> OperatorSchema:
 
 
 def out_of(schema: OperatorSchema) -> OperatorSchema | None:
-    """The out variant that torchgen generates for an operator; None where it cannot."""
+    """Return the out variant that torchgen generates for an operator; None if it cannot."""
     kind = kind_of(schema)
     if kind == "inplace":
         arguments, returns = _out_of_self(schema)
@@ -196,7 +196,7 @@ def out_of(schema: OperatorSchema) -> OperatorSchema | None:
 
 
 def _is_fresh(item: Return) -> bool:
-    """Whether it is a tensor, or tensors, that the operator was not given to write."""
+    """Whether it is a tensor, or tensors, other than an argument to write."""
     return is_tensor_like(item.type) and not (item.alias is not None and item.alias.write)
 
 
@@ -222,7 +222,7 @@ def _out_of_self(schema: OperatorSchema) -> tuple[tuple[Argument, ...], tuple[Re
 
 
 def _out_of_returns(schema: OperatorSchema) -> tuple[list[Argument], tuple[Return, ...]]:
-    """The out arguments for what is returned, and what the out variant then returns: them, if all are plain tensors."""
+    """Return the out arguments for the results, and the out variant's results: these arguments, if all are plain tensors."""
     used = {name for item in schema.arguments if item.alias is not None for name in item.alias.before}
     letters = [letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in used]
     outs = [

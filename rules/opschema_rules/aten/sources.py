@@ -1,4 +1,6 @@
-"""Knowledge about ATen's operators, by name: the workspace's own files, and those of the torch that backends are judged by."""
+"""Knowledge about ATen's operators, by name: from the workspace's own files, and from the torch that backends are checked
+against.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Sources(msgspec.Struct, frozen=True, dict=True):
-    """The files, in the order in which they are asked."""
+    """The files, in the order in which they are consulted."""
 
     natives: Sequence[NativeFile]
     derivatives: Sequence[DerivativesFile]
@@ -57,7 +59,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _definitions(self) -> Mapping[str, list[Definition]]:
-        """The entries of derivatives.yaml by the names of their operators, and by the base of these behind a blank."""
+        """The entries of derivatives.yaml by the names of their operators, and by the base names after a blank."""
         found: dict[str, list[Definition]] = {}
         for entry in (entry for file in self.derivatives for entry in file.entries):
             definition = definition_of(entry)
@@ -82,7 +84,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
 
 
 def read_sources(project: Project, options: AtenOptions) -> Sources:
-    """The files of a workspace, and those of the torch that its backends are judged by."""
+    """Return the files of a workspace, and those of the torch that its backends are checked against."""
     subjects = load(project, options).subjects
     natives = [item for item in subjects if isinstance(item, NativeFile)]
     derivatives = [item for item in subjects if isinstance(item, DerivativesFile)]

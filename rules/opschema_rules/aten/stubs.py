@@ -39,7 +39,7 @@ _SECONDS = 300
 
 
 def backend_sources(project: Project, options: AtenOptions) -> list[str]:
-    """The YAML files of backends: those that torchgen reads, or if there is none, those for generators of others."""
+    """Return the YAML files of backends: those that torchgen reads, or else those for other generators."""
     backends = _backends(project, options)
     return [item.path for item in backends if DIALECTS[item.dialect].strict] or [item.path for item in backends]
 
@@ -94,14 +94,14 @@ def _is_word(name: str, text: str) -> bool:
 
 
 def _names(backend: str) -> tuple[str, ...]:
-    """The files that torchgen makes for a backend; none if that is not a name."""
+    """Return the files that torchgen makes for a backend; empty if that is not a name."""
     if not backend.isidentifier():
         return ()
     return f"{backend}NativeFunctions.h", f"Register{backend}.cpp", f"RegisterAutograd{backend}.cpp"
 
 
 def _interpreter(python: str) -> str:
-    """The interpreter's path, found on PATH if it is a bare name; its links are kept, they tell its packages."""
+    """Return the interpreter's path, found on PATH if it is a bare name; its links are kept, since they determine its packages."""
     found = shutil.which(python)
     if found is None:
         raise OpschemaError(f"{python}: no such Python interpreter")
@@ -109,7 +109,7 @@ def _interpreter(python: str) -> str:
 
 
 def _probe(project: Project, python: str, folder: str) -> str:
-    """The version of the torch whose torchgen an interpreter would run, told without importing it.
+    """Return the version of the torch whose torchgen an interpreter would run, found without importing it.
 
     Raises:
         OpschemaError: it has none, or not what torchgen imports, or would run code of the workspace.
@@ -132,7 +132,7 @@ def _probe(project: Project, python: str, folder: str) -> str:
 
 
 def _check_foreign(project: Project, origins: Sequence[str], python: str) -> None:
-    """See to it that no code of the workspace runs: what lies in its root and is ignored there, like `.venv`, is none."""
+    """Check that no code of the workspace would run: an ignored file at its root, like `.venv`, does not belong to it."""
     own = [path for origin in origins if origin and (path := _inside(project, origin)) in project.workspace.file_set]
     if own:
         what = f"the torchgen of {python} would run code of this workspace ({own[0]}), which is never done"
@@ -167,7 +167,7 @@ def _run(command: Sequence[str], folder: str) -> subprocess.CompletedProcess[str
 
 
 def reason(run: subprocess.CompletedProcess[str]) -> str:
-    """The reason that a failed process gives: of a traceback, the exception; an assertion's without its name."""
+    """Return the reason in a failed process's output: for a traceback, the exception; for an assertion, only its message."""
     text = run.stderr.rpartition("Traceback (most recent call last):\n")[2].rstrip()
     lines = text.split("\n")
     while len(lines) > 1 and lines[0].startswith(" "):
@@ -194,7 +194,7 @@ def _folder(project: Project, backend: BackendFile) -> str:
 
 
 def _is_stub(project: Project, path: str) -> bool:
-    """Whether an earlier run made what lies there."""
+    """Whether an earlier run made the existing file."""
     source = project.source(path) if project.workspace.is_file(path) else None
     return source is not None and is_generated(source.text)
 

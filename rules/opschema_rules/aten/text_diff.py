@@ -10,7 +10,7 @@ from typing import NamedTuple
 from opschema_cli.source.text import Span
 
 MOST = 4
-"""Most differing stretches that a message shows one by one."""
+"""Maximum number of differing stretches that a message shows one by one."""
 
 _LONGEST = 4000
 _SHORT = 300
@@ -30,7 +30,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(text: str, other: str) -> list[Stretch]:
-    """Differing stretches of ``text``; all of it if nearly everything differs."""
+    """Return the differing stretches of ``text``; all of it if nearly everything differs."""
     if max(len(text), len(other)) > _LONGEST:
         return [_whole(text, other)]
     found = list(_joined(text, other))

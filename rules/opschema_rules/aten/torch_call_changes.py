@@ -28,7 +28,7 @@ def operators_used(use: TorchCall, functions: Functions) -> list[str]:
 
 
 def refusal(call: Expr, before: Sequence[OperatorSchema], now: Mapping[str, OperatorSchema]) -> tuple[str, str]:
-    """The overload that a call is of, and what a newer release refuses of it; empty texts if nothing is certain.
+    """Return the overload that a call uses, and the part of it that a newer release rejects; empty texts if nothing is certain.
 
     ``before`` are the schemas that it may be of in the older release, which takes it, and ``now`` those of the newer one.
     """

@@ -27,7 +27,8 @@ _CPP = re.compile(r"(?<![\w:.>])(?:::)?at::(?:(_ops)::(\w+)\b|(\w+)\s*\()")
 
 
 class TorchCall(msgspec.Struct, frozen=True, eq=False):
-    """One use: ``name`` is what follows ``aten.`` (``add``, ``add.Tensor``), or the C++ function's (``add``, ``add_Tensor``).
+    """One use: ``name`` is the part after ``aten.`` (``add``, ``add.Tensor``), or the C++ function's name (``add``,
+    ``add_Tensor``).
 
     ``form`` is ``ops`` for Python, ``function`` for ``at::NAME`` and ``struct`` for ``at::_ops::NAME``; ``call`` the call in
     Python, where it is one.
@@ -78,7 +79,7 @@ def _of_python(bodies: Bodies, file: PythonFile) -> Iterator[TorchCall]:
 
 
 def _operator_of(bodies: Bodies, body: Body, dotted: str, aliases: set[str]) -> str:
-    """The part of a dotted name behind ``torch.ops.aten``; empty for other names."""
+    """Return the part of a dotted name after ``torch.ops.aten``; empty for other names."""
     first, _, rest = dotted.partition(".")
     if first in aliases and rest:
         return rest if _is_torch(bodies, bodies.module(body.file)) and first not in body.visible else ""

@@ -128,7 +128,7 @@ class _Releases(msgspec.Struct, frozen=True):
             )
 
     def call_changes(self, call: TorchCall) -> Iterator[Diagnostic]:
-        """What the newer release refuses of a use in code, if that is certain."""
+        """Yield the parts of a use in code that the newer release rejects, if that is certain."""
         before, now = (operators_used(call, side.functions) for side in (self.old, self.new))
         if not before:
             return
@@ -166,7 +166,7 @@ def _schema_changes(before: Function, now: Function) -> list[str]:
 
 
 def _other_changes(before: Function, now: Function) -> Iterator[str]:
-    """Changes of what an entry says besides its schema."""
+    """Yield changes of an entry other than of its schema."""
     traits = [_traits(item) for item in (before, now)]
     yield from (f"it is {name} now" for name in sorted(traits[1] - traits[0]))
     yield from (f"it is not {name} any more" for name in sorted(traits[0] - traits[1]))
@@ -201,7 +201,7 @@ def _types(signature: CppSignature) -> tuple[str, ...]:
 
 
 def _parameters(schema: OperatorSchema) -> tuple[object, ...]:
-    """By what a Python kernel is called: the number of arguments, and the names of those behind ``*``."""
+    """Return the parameters of a Python kernel: the number of positional arguments, and the names of those after ``*``."""
     return len(schema.positional), sorted(item.name for item in schema.kwarg_only), len(schema.returns)
 
 

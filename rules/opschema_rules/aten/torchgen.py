@@ -1,4 +1,4 @@
-"""All that changes from one torchgen to the next: its words, its limits, what it excepts by name.
+"""Everything that differs between torchgen releases: words, limits, exceptions by name.
 
 It is read from the text of a torchgen, the tree's own or an installed one, which is never imported; or it is that of a
 known release (:mod:`.torchgen_table`). What a torchgen does not say in a form that is understood is that of the newest known
@@ -97,7 +97,7 @@ def modules_of(home: Home) -> list[str]:
 
 
 def read_torchgen(project: Project, home: Home, present: Iterable[str], fallback: Torchgen | None) -> Torchgen | None:
-    """The torchgen at ``home``, of whose modules ``present`` are there; None where its model names no dispatch keys.
+    """Return the torchgen at ``home`` with the modules ``present``; None if its model names no dispatch keys.
 
     ``fallback`` lends what cannot be read.
     """
@@ -117,7 +117,7 @@ def read_torchgen(project: Project, home: Home, present: Iterable[str], fallback
 
 
 def with_autograd(project: Project, torchgen: Torchgen, home: Home) -> Torchgen:
-    """A torchgen with the autograd generator of the tree that lies at ``home``, if there is one."""
+    """Return a torchgen with the autograd generator of the tree at ``home``, if there is one."""
     present = [f"{home.autograd}{name}" for name in _AUTOGRAD if f"{home.autograd}{name}" in project.workspace.file_set]
     found = project.readings(_READING, present)
     if not found:

@@ -100,12 +100,12 @@ def known_release(name: str) -> Version:
     version = read_version(name)
     if version is None or version not in known_releases():
         known = ", ".join(map(dotted, known_releases()))
-        raise OpschemaError(f"torch {name} is no release that opschema knows; it knows {known}")
+        raise OpschemaError(f"torch {name} is not a release that opschema knows; it knows {known}")
     return version
 
 
 def torchgen_of(version: Version) -> Torchgen:
-    """The torchgen of a release; of one that is not known that of the nearest older one."""
+    """Return the torchgen of a release; for an unknown one, that of the nearest older release."""
     return _releases()[nearest_release(version, known_releases())].torchgen
 
 
@@ -167,7 +167,7 @@ def fitting_release(names: frozenset[str]) -> Fit:
 
 
 def release_of_part(names: frozenset[str]) -> Version | None:
-    """The newest release with most of the operators of a file that lists a part of them, such as those of one backend; None for
+    """Return the newest release with most operators of a file that lists a part of them, such as those of one backend; None for
     a file that is about as long as PyTorch's own.
     """
     releases = _releases()

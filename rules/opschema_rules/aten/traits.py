@@ -29,7 +29,7 @@ def tags_of(entry: NativeEntry) -> tuple[str, ...]:
 
 
 def autogen_of(entry: NativeEntry) -> list[tuple[str, Span]]:
-    """The operators of the field ``autogen`` and where each stands in the field's value."""
+    """Return the operators of the field ``autogen`` and the place of each in the field's value."""
     node = entry.fields.get("autogen")
     text = string(node[1]) if node is not None else None
     found: list[tuple[str, Span]] = []

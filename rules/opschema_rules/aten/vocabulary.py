@@ -38,7 +38,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
     checks: frozenset[str]
 
     def completed(self, fallback: Vocabulary) -> Vocabulary:
-        """The same, with the words of another one where it lists none; of dispatch keys only those that it knows."""
+        """Return the words, with missing lists taken from another vocabulary; of dispatch keys only those that it knows."""
         lent = {
             name: getattr(fallback, name) for name in self.__struct_fields__ if name not in ("dispatch_keys", "checks")
         }
@@ -48,7 +48,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
     @property
     def backends(self) -> frozenset[str]:
-        """The backends: what each ``Autograd`` key is for."""
+        """The backends: those with an ``Autograd`` key."""
         keys = self.dispatch_keys
         return frozenset(key for key in keys if f"Autograd{key}" in keys and key not in ("NestedTensor", "Other"))
 
@@ -88,7 +88,9 @@ def _listed(text: str, name: str) -> frozenset[str]:
 
 
 def slip(name: str, names: Iterable[str]) -> str | None:
-    """The only one of ``names`` that ``name`` is but for a slip: the case, or a letter that is missing, added or swapped."""
+    """Return the only one of ``names`` that ``name`` is a misspelling of: the case, or a letter that is missing, added or
+    swapped.
+    """
     found = [other for other in names if _is_slip(name.lower(), other.lower())]
     return found[0] if len(found) == 1 else None
 

@@ -39,14 +39,14 @@ class BoundCall(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def misfits(self) -> list[Misfit]:
-        """What is wrong with it, for each binding; empty if it may fit one."""
+        """The mismatches with each binding; empty if it may match one."""
         found = [_misfit(self.use, item) for item in self.bindings]
         wrong = [item for item in found if item is not None] if None not in found else []
         return wrong if wrong and not self.use.may_fail else []
 
 
 class Uses(msgspec.Struct, frozen=True):
-    """What the Python of a tree uses of its extension modules."""
+    """The uses of a tree's extension modules in its Python code."""
 
     calls: list[BoundCall]
     missing: list[MissingName]

@@ -1,4 +1,4 @@
-"""The C++ functions behind bindings that the tree does not declare or define."""
+"""The C++ functions of bindings that the tree does not declare or define."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ _OPENS = re.compile(rb"(?m)^[^#\n/]*\b(?:PYBIND11_MODULE|NB_MODULE)\s*\(")
 OF_TENSORS = re.compile(
     rb"\bTORCH_EXTENSION_NAME\b|\b(?:at|torch)::Tensor\b|\bndarray\b|[<\"](?:torch|ATen)/|\bpy::array\b"
 )
-"""What a file of bindings holds that has to do with tensors."""
+"""Words in a file of bindings that concern tensors."""
 
 
 class BindingsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``modules`` gives the Python names of extension modules by their C++ files, as globs: ``{"csrc/*.cpp" = "pkg._C"}``."""
+    """``modules`` maps C++ files, as globs, to the Python names of extension modules: ``{"csrc/*.cpp" = "pkg._C"}``."""
 
     modules: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -73,7 +73,7 @@ def _mentions_torch(data: bytes) -> bool:
 _TORCH = Reading("bindings torch", _mentions_torch, bool)
 _DECLARES = re.compile(rb"\bTensor\b")
 _LONGEST = 4000
-"""Most bytes before and behind the name of a function that are taken for a part of its declaration."""
+"""Maximum number of bytes before and after the name of a function that count as part of its declaration."""
 
 
 def declares_tensors(units: CppUnits, path: str, functions: Collection[str]) -> bool:
@@ -124,7 +124,7 @@ def _marks(data: bytes) -> Marks:
 
 _MARKS: Reading[bytes, Marks] = Reading("bindings marks", _marks, Marks)
 _MARKS_ALONG: Reading[bytes, Marks] = Reading("bindings marks", _marks, Marks, (IMPORTED,))
-"""The same with all that is asked of these files once the pack is in use."""
+"""The marks, together with all readings of these files once the pack is in use."""
 
 
 def python_marks(project: Project) -> Iterator[tuple[str, Marks]]:

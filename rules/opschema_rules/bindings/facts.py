@@ -1,4 +1,4 @@
-"""What one C++ file binds, as stored: the blocks of modules and of functions that are given a module, step by step."""
+"""The bindings in one C++ file, as stored: the blocks of modules and of functions that get a module, step by step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Library: TypeAlias = Literal["pybind11", "nanobind"]
 
 
 class Annotation(msgspec.Struct, frozen=True, array_like=True):
-    """A ``py::arg("x") = 1`` with its default as it is written (None without), or a marker: ``*`` for ``kw_only``, ``/`` for
-    ``pos_only``. ``name`` is None where it is not a literal.
+    """A ``py::arg("x") = 1`` with its default as written (None without), or a marker: ``*`` for ``kw_only``, ``/`` for
+    ``pos_only``. ``name`` is None if it is not a literal.
     """
 
     name: str | None
@@ -23,7 +23,7 @@ class Annotation(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_marker(self) -> bool:
-        """Whether it is no argument."""
+        """Whether it is a marker and not an argument."""
         return self.name in ("*", "/")
 
 
@@ -60,7 +60,7 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
-    """The block of a module, whose ``name`` is as the macro is given it; or a function that takes a module.
+    """The block of a module, whose ``name`` is the macro's argument; or a function that takes a module.
 
     ``name_span`` is the place of that name, ``end`` that behind the block, ``namespace`` is that of C++ around it, ``broken`` says
     that something in it is not understood.

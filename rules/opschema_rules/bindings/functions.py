@@ -1,4 +1,4 @@
-"""The C++ functions behind bindings: what ``m.def`` is given, followed to a signature."""
+"""The C++ functions of bindings: the arguments of ``m.def``, resolved to a signature."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def plain_function(binding: Binding) -> str:
 
 
 def function_name(binding: Binding) -> str:
-    """The qualified name of the function; empty for a lambda and what is not understood."""
+    """Return the qualified name of the function; empty for a lambda and for anything that is not understood."""
     text = plain_function(binding)
     return name_of(text) or cast_name(text)
 
 
 def find_functions(project: Project, bindings: Iterable[Binding]) -> None:
-    """Find the signature behind each binding."""
+    """Find the signature of each binding."""
     asked = [(item, _asked(item)) for item in bindings]
     known = CppKernels(CppUnits(project, "bindings"), [one for _, one in asked])
     for binding, one in asked:

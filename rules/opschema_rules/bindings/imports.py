@@ -38,12 +38,14 @@ class Loaders:
 
     @cached_property
     def extensions(self) -> Extensions:
-        """The modules as Python sees them."""
+        """The modules as seen by Python."""
         return Extensions(self.project, self.modules, self._made, list(self._callers()))
 
     @cached_property
     def builders(self) -> dict[str, tuple[Module, ...] | None]:
-        """Classes with a method ``sources`` that returns the C++ files of modules, by name; None where those are not known."""
+        """Return the classes with a method ``sources`` that returns the C++ files of modules, by name; None if these are not
+        known.
+        """
         found: dict[str, tuple[Module, ...] | None] = {}
         for path, marks in python_marks(self.project):
             file = self.project.python(path) if marks.sources else None

@@ -23,7 +23,7 @@ from opschema_rules.torchlib.cpp_signature import signature_of
 
 
 class Inline:
-    """The modules of a tree that are made of strings, by the place of the call, and listed functions that their C++ lacks.
+    """The modules of a tree that are made from strings, by the place of the call, and listed functions that their C++ lacks.
 
     ``written`` are those that the C++ opens itself.
     """

@@ -1,4 +1,4 @@
-"""Load the extension modules of a workspace, their bindings, and what Python uses of them."""
+"""Loads the extension modules of a workspace, their bindings, and the uses in Python."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Tree(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def extensions(self) -> Extensions:
-        """The modules as Python sees them."""
+        """The modules as seen by Python."""
         return Loaders(self.project, self.modules, self.inline.modules).extensions
 
     @cached_property
     def uses(self) -> Uses:
-        """What Python uses of the modules."""
+        """The uses of the modules in Python."""
         return read_uses(self.extensions)
 
 
 def load(project: Project, options: BindingsOptions) -> Loaded:
-    """All modules, and what is compared with them."""
+    """Load all modules, and the code that they are compared with."""
     tree = read_tree(project, options)
     loaded = Loaded(files=list(dict.fromkeys(item.path for item in tree.modules)), subjects=[tree])
     for module in tree.modules:

@@ -1,4 +1,4 @@
-"""The pack's subjects: extension modules, their bindings, and the signatures of the C++ functions behind them."""
+"""The pack's subjects: extension modules, their bindings, and the signatures of the C++ functions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ VARIADIC: dict[str, ParamKind] = {"args": "vararg", "kwargs": "kwarg"}
 
 
 class Binding(msgspec.Struct, eq=False, dict=True):
-    """A function that is bound to a name. ``found`` is what is known of the C++ function: the signatures that differ between
-    builds, or why there are none. ``exact`` says that the place of its parts is that of the file, not that of a macro's call;
-    ``block`` is the block that binds it, None for one that ``load_inline`` makes.
+    """A function that is bound to a name. ``found`` holds the known signatures of the C++ function, one for each build that
+    differs, or the reason why there are none. ``exact`` if the places of its parts are in the file and not those of a macro's
+    call; ``block`` is the block that binds it, None for one that ``load_inline`` makes.
     """
 
     module: Module
@@ -46,7 +46,7 @@ class Binding(msgspec.Struct, eq=False, dict=True):
 
     @property
     def function(self) -> str:
-        """The C++ function as it is written, on one line."""
+        """The C++ function as written, on one line."""
         text = " ".join(self.step.value.split())
         return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -91,7 +91,7 @@ class Binding(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def params(self) -> list[Param]:
-        """The parameters as those of a function in Python; one that no keyword fills has a number for its name."""
+        """The parameters as those of a Python function; one that no keyword can pass has a number as its name."""
         found: list[Param] = []
         for index, item in enumerate(self.parameters or ()):
             keyword = item.kind in ("normal", "kwonly") and item.name not in (one.name for one in found)
@@ -101,13 +101,13 @@ class Binding(msgspec.Struct, eq=False, dict=True):
 
     @property
     def related(self) -> Related:
-        """Where it is bound, as the other side of a finding."""
+        """The place of the binding, as the other side of a finding."""
         return Related(self.place, f"`{self.name}` is bound here")
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """A parameter as Python sees it: its ``name`` is empty if it has none. ``type`` is that of C++, ``cpp_name`` and
-    ``cpp_default`` the name and default there, which Python does not see.
+    """A parameter as seen by Python: its ``name`` is empty if it has none. ``type`` is that of C++, and ``cpp_name`` and
+    ``cpp_default`` are the name and default there, which Python does not see.
     """
 
     name: str
@@ -163,7 +163,7 @@ def _marked(annotations: Sequence[Annotation]) -> tuple[int, int]:
 
 
 class Alias(msgspec.Struct, frozen=True, eq=False):
-    """``m.attr("name") = m.attr("target")``; ``earlier`` are the names that exist by then, None where they are not known."""
+    """``m.attr("name") = m.attr("target")``; ``earlier`` are the names that exist at that point, None if they are not known."""
 
     module: Module
     path: str
@@ -177,7 +177,7 @@ class Alias(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def target(self) -> str:
-        """The name that it stands for."""
+        """The name that it refers to."""
         return self.step.value
 
 
@@ -208,7 +208,7 @@ class Module(msgspec.Struct, eq=False, dict=True):
 
     @property
     def shown(self) -> str:
-        """How findings name it: its dotted name, or its file without the extension."""
+        """The name in findings: its dotted name, or its file without the extension."""
         if self.parent is not None:
             return f"{self.parent.shown}.{self.local}"
         return self.name or self.title or self.path.rpartition("/")[2].partition(".")[0]
@@ -219,7 +219,7 @@ class Module(msgspec.Struct, eq=False, dict=True):
         return Place(self.path, self.span)
 
     def open(self) -> None:
-        """Note that it may have further names."""
+        """Record that it may have further names."""
         self.closed = False
 
     @property

@@ -1,4 +1,4 @@
-"""Joins what files bind to modules: functions that are given a module, macros, and the names by which Python imports them."""
+"""Joins the bindings of files to modules: functions that get a module, macros, and the names under which Python imports them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from opschema_rules.torchlib.extension_names import ExtensionNames
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 
 MAX_DEPTH = 20
-"""Deepest chain of functions that pass a module on."""
+"""Maximum length of a chain of functions that pass a module on."""
 
 
 def read_modules(project: Project, options: BindingsOptions) -> list[Module]:
@@ -125,7 +125,7 @@ class _Join:
         target.aliases.append(Alias(target, path, step, earlier if target.closed else None))
 
     def _pass_on(self, frame: _Frame, target: Module, step: Step) -> None:
-        """A function that is given a module; of several of its name, those that may be meant."""
+        """Follow a function that gets a module; if there are several of its name, those that may be meant."""
         qualifier, _, name = re.sub(r"\s+|^::", "", step.value).rpartition("::")
         known = [
             (file, item)
@@ -172,7 +172,7 @@ class _Join:
         return facts.blocks[0].steps if len(facts.blocks) == 1 and not facts.blocks[0].broken else None
 
     def _written(self, path: str, block: Block) -> str:
-        """The name that the macro of a module is given, which may be a macro as well; one that is not known is the build's."""
+        """Return the name argument of a module's macro, which may be a macro as well; an unknown one is the build's."""
         if block.name == EXTENSION_NAME:
             return EXTENSION_NAME
         macro = self.units.macros(path).get(block.name) or self.extensions.build.macros(path).get(block.name)
@@ -184,7 +184,7 @@ class _Join:
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 _UNKNOWN = re.compile(r"\A\s*[A-Z][A-Z0-9_]{2,}\b|\b[A-Z][A-Z0-9_]{2,}\s*\(")
-"""A macro that is called, or stands alone, after those that are known were expanded."""
+"""A macro that is called, or is alone, after the known ones were expanded."""
 
 
 def _submodule(module: Module, path: str, step: Step) -> Module:

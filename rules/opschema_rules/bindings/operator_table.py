@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def operators(project: Project, options: BindingsOptions) -> Iterator[Operator]:
-    """The bound functions of all modules, each name once; the names of two files that are built alike are told by their paths."""
+    """Yield the bound functions of all modules, each name once; equal names from two files are distinguished by the paths."""
     tree = read_tree(project, options)
     calls = grouped((id(binding), call) for call in tree.uses.calls for binding in call.bindings)
     taken: set[str] = set()

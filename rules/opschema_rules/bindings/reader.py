@@ -1,4 +1,4 @@
-"""Reads from the tree of one C++ file what it binds with pybind11 and nanobind."""
+"""Reads the pybind11 and nanobind bindings of a C++ file from its syntax tree."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _Reader:
                     yield replace(step, value=own) if is_made else replace(step, receiver=own) if of_made else step
 
     def _chain(self, links: list[tuple[str, CppNode]], receiver: str, branch: bool) -> Iterator[Step]:
-        """The methods of a chain; those behind ``def_submodule`` are called on the submodule."""
+        """Yield the methods of a chain; those after ``def_submodule`` are called on the submodule."""
         for method, link in links:
             for step in self._method(method, link, receiver, branch):
                 yield step
@@ -165,8 +165,8 @@ class _Reader:
                 yield Step("unknown", items[0].text, node.span, conditions=conditions)
 
     def _of_words(self, node: CppNode, variable: str, branch: bool) -> Iterator[Step]:
-        """A statement that is nothing but macros: ``OPS`` and what follows it without a semicolon, or ``OPS(half, float)``, which
-        is not an expression.
+        """Yield a statement that only consists of macros: ``OPS`` and the text after it without a semicolon, or ``OPS(half,
+        float)``, which is not an expression.
         """
         if node.kind in ("expression_statement", "declaration", "ERROR") and _MACROS.fullmatch(node.text):
             conditions = self.tree.conditions(node)
@@ -254,7 +254,7 @@ class _Reader:
         return None
 
     def _other_call(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
-        """A call that is given the module, or the chain of methods on what it makes."""
+        """Yield a call that gets the module, or the chain of methods on its result."""
         inner = node
         while (owner := owner_of(inner)) is not None and owner.kind == "call_expression":
             inner = owner
@@ -296,7 +296,7 @@ def _is_chained(call: CppNode) -> bool:
 
 
 def read_bindings(tree: CppTree) -> BindingFacts:
-    """Read what a file binds."""
+    """Read the bindings of a file."""
     return BindingFacts(tuple(_Reader(tree).blocks()), OF_TENSORS.search(tree.text.encode()) is not None)
 
 

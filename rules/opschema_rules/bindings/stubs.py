@@ -1,4 +1,4 @@
-"""Stubs (``.pyi``) of extension modules, beside what these bind."""
+"""Stubs (``.pyi``) of extension modules, compared with their bindings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stub(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names that it gives."""
+        """Return all names that it declares."""
         body = self.file.body
         return frozenset(body.named)
 

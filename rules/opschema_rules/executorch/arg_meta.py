@@ -22,7 +22,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def specs_of(entry: OpEntry, item: Node) -> list[Spec] | None:
-    """The arguments of a kernel's ``arg_meta``; None where it is null or no mapping."""
+    """Return the arguments of a kernel's ``arg_meta``; None if it is null or not a mapping."""
     meta = item.get("arg_meta") if item.is_mapping else None
     meta = entry.file.document.follow(meta) if meta is not None else None
     if meta is None or not meta.is_mapping:

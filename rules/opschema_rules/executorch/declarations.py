@@ -12,10 +12,10 @@ from opschema_cli.schema.schema_changes import SchemaChange, schema_changes
 from opschema_rules.executorch.model import ATEN, OpEntry, Tree
 
 SHOWN = ("argument-renamed", "default", "keyword-only", "positional")
-"""Changes that the runtime does not see, as it passes all arguments by position, and that users of the operator do."""
+"""Changes invisible to the runtime, which passes all arguments by position, but visible to users of the operator."""
 
 HARMLESS = (*SHOWN, "return-renamed", "symint", "alias", "return-alias")
-"""The same, and others that nobody sees: the runtime knows no `SymInt`."""
+"""The same changes, and others that nobody sees: the runtime has no `SymInt`."""
 
 
 class DeclaredTwice(msgspec.Struct, frozen=True, eq=False):
@@ -38,7 +38,7 @@ class DeclaredTwice(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def breaking(self) -> list[SchemaChange]:
-        """The changes that the runtime sees."""
+        """The changes visible to the runtime."""
         return [item for item in self.changes if item.kind not in HARMLESS]
 
 
@@ -64,7 +64,7 @@ def _of_aten(tree: Tree) -> Iterator[DeclaredTwice]:
 
 
 def _of_torch(tree: Tree) -> Iterator[DeclaredTwice]:
-    """Entries against what the tree defines with torch.library."""
+    """Yield the entries that the tree also defines with torch.library."""
     wanted = {
         name: next((one for one in entries if one.schema_text is not None), None)
         for name, entries in tree.by_name.items()

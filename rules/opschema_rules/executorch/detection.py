@@ -29,8 +29,8 @@ _OVERLOAD = re.compile(r"(?:\w+::)?[A-Za-z_]\w*\.\w+")
 
 
 class ExecutorchOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``tests`` reads what lies in folders of tests, too. ``torch`` is a known release (``2.13``) whose operators are those that
-    ``op`` names, in place of the one that the tree pins.
+    """``tests`` also reads files in test folders. ``torch`` is a known release (``2.13``) whose operators ``op`` refers to,
+    instead of the one that the tree pins.
     """
 
     tests: bool = False

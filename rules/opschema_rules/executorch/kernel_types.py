@@ -50,7 +50,7 @@ def argument_type(argument: Argument) -> str | None:
 
 
 def arguments_of(schema: OperatorSchema) -> tuple[Argument, ...]:
-    """The arguments in the order of the C++ function: what is written behind ``*`` comes last."""
+    """Return the arguments in the order of the C++ function: those after ``*`` come last."""
     outs = tuple(item for item in schema.arguments if item.kwarg_only and item.is_write)
     return (*(item for item in schema.arguments if item not in outs), *outs)
 

@@ -29,7 +29,7 @@ from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A function that may be the kernel, with ATen's types, and its differences from what is declared for the schema.
+    """A function that may be the kernel, with ATen's types, and its differences from the declaration for the schema.
 
     ``context`` says that it takes the context first. ``count`` is the number of other parameters if that is wrong, ``wrong``
     are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call, ``hidden`` why
@@ -103,7 +103,7 @@ class _Search(msgspec.Struct, dict=True):
         return CppDefinitions(self.project, frozenset(kernel.symbol for kernel in self.kernels), b"native")
 
     def _defined(self, kernel: Kernel) -> tuple[Declared, ...]:
-        """The definitions of a kernel; of one that is only declared, and mentioned otherwise, the declarations."""
+        """Return the definitions of a kernel; for one that is only declared, and mentioned elsewhere, the declarations."""
         found = [
             item for item in self._tree.functions.get(kernel.symbol, ()) if item.function.owner == kernel.namespace
         ]
@@ -115,7 +115,7 @@ class _Search(msgspec.Struct, dict=True):
         return self._elsewhere(kernel)[1] or self._tree.is_pasted(kernel.symbol)
 
     def _hidden(self, item: Declared) -> str:
-        """Why other files do not see a function; empty if they do."""
+        """Return why other files do not see a function; empty if they do."""
         source, function, around = self.project.source(item.path), item.function, self._namespaces(item.path)
         text = source.text[function.span.start : function.name_span.start] if source is not None else ""
         words = set(_SPECIFIER.findall(only_code(text)))
@@ -151,8 +151,8 @@ class _Search(msgspec.Struct, dict=True):
         )
 
     def _elsewhere(self, kernel: Kernel) -> tuple[tuple[Declared, ...], bool]:
-        """The functions of that name which other namespaces define, and whether the C++ mentions the name in other ways: a macro
-        may define the kernel then, or a file that is not understood.
+        """Return the functions of that name in other namespaces, and whether the C++ code mentions the name in other ways: then
+        a macro, or a file that is not understood, may define the kernel.
         """
         if kernel.full not in self._looked:
             self._looked[kernel.full] = self._look(kernel)
@@ -182,8 +182,8 @@ class _Search(msgspec.Struct, dict=True):
         return tuple(others), mentioned or unknown
 
     def _may_be_in(self, item: Declared, namespace: str) -> bool:
-        """Whether a function may be in a namespace inside of the one that is known: an error in its file hides namespaces, a
-        macro may stand for one, and a file without a namespace may be included in one.
+        """Whether a function may be in a namespace nested in the known one: an error in its file hides namespaces, a macro may
+        open one, and a file without a namespace may be included in one.
         """
         owner = item.function.owner
         if any(map(_MACRO.fullmatch, owner.split("::"))):
@@ -237,7 +237,7 @@ class _Search(msgspec.Struct, dict=True):
 
 
 MAX_LINE = 1000
-"""Most characters that are looked at before a name."""
+"""Maximum number of characters to examine before a name."""
 
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 """A name that may be a macro."""
@@ -245,7 +245,7 @@ _MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 _OPENING = re.compile(
     r"(?m)(?:^|[{};])[ \t]*(?=[A-Z0-9_]{0,60}(?:NAMESPACE|BEGIN|OPEN|START|ENTER))[A-Z][A-Z0-9_]*(?:\([^()\n]*\))?[ \t]*$"
 )
-"""A macro that is no statement, by whose name it begins something."""
+"""A macro that is not a statement and whose name opens something."""
 
 _COMPILED = (".cpp", ".cc", ".cxx", ".cu", ".c")
 """Files that others do not include."""
@@ -261,7 +261,9 @@ _USING = re.compile(r"using\s+[\w:]*::")
 
 
 def candidates(check: KernelCheck) -> list[Candidate]:
-    """The functions in the right namespace, compared with the schema; empty if one of them may fit, or is not understood."""
+    """Return the functions in the right namespace, compared with the schema; empty if one of them may match, or is not
+    understood.
+    """
     schema = check.entry.schema
     if schema is None or not check.here or not check.certain or not all(map(_is_understood, check.here)):
         return []
@@ -309,7 +311,7 @@ def _compared(signature: CppSignature, wanted: Sequence[str | None], returns: st
 
 
 def _breaks(found: str | None, wanted: str | None) -> bool:
-    """Whether a caller that expects another type is broken: what is returned in memory of the caller, and what is not.
+    """Whether a caller that expects another type fails: one of the types is returned in memory of the caller, and the other is not.
 
     A function without a result in place of one that returns a reference is called like it.
     """

@@ -16,7 +16,7 @@ from opschema_rules.executorch.selections import read_selections
 
 
 def load(project: Project, options: ExecutorchOptions) -> Loaded:
-    """All lists of the workspace, and what is compared with them."""
+    """Load all lists of the workspace, and the code they are compared with."""
     tree = read_tree(project, options)
     loaded = Loaded(files=[item.file.path for item in tree.lists])
     for item in tree.lists:

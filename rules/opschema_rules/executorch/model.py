@@ -66,7 +66,7 @@ class Kernel(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def written_namespace(self) -> str:
-        """The namespace as it is written, ``at`` without one."""
+        """The namespace as written; ``at`` if there is none."""
         return self.written.rpartition("::")[0] or "at"
 
     @property
@@ -97,7 +97,7 @@ class OpEntry(FuncEntry, eq=False, dict=True):
 
     @property
     def head(self) -> tuple[Node, str] | None:
-        """The node that names the operator, and its name as it is written; None without one."""
+        """The node that names the operator, and its name as written; None without one."""
         for field in ("func", "op"):
             node, text = self.get(field), self.text(field)
             if node is not None and text is not None:

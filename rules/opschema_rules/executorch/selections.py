@@ -33,7 +33,7 @@ _OPTION_FILES = (".sh", ".bash", ".cmake", ".yml", ".yaml", "CMakeLists.txt", "C
 _BUCK_FILES = ("BUCK", "TARGETS")
 
 MAX_CALL = 50_000
-"""Most characters of a call of Buck."""
+"""Maximum number of characters of a Buck call."""
 
 
 class Selected(msgspec.Struct, frozen=True, eq=False):

@@ -1,4 +1,4 @@
-"""The values that a variable of a loop, a parameter of a test, or an item of a display may have, where all of them are written."""
+"""Enumerates the possible values of a loop variable, a test parameter or a list item, where all of them are written out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.tensors import value_of
 
 _MOST = 64
-"""Most values that are looked at."""
+"""Maximum number of values to examine."""
 
 Written = tuple[Body, Expr]
-"""An expression and the body that it is written in."""
+"""An expression and the body that contains it."""
 
 
 def alternatives(tree: FlyTree, body: Body, expr: Expr) -> list[Written]:
-    """The values of an expression; empty if not all are known."""
+    """Return the possible values of an expression; empty if not all are known."""
     if expr.kind == "subscript" and len(expr.items) == 2:
         return _items(tree, body, expr.items[0])
     if expr.kind == "call" and expr.callee.endswith(".get") and len(expr.items) == 2:
@@ -32,7 +32,7 @@ def _of_name(tree: FlyTree, body: Body, name: str) -> list[Written]:
 
 
 def rows(tree: FlyTree, body: Body, name: str) -> list[dict[str, Written]]:
-    """The values of a name and of all names that change with it: the rows of a loop or of a test; empty if not all are known."""
+    """Return the rows of a loop or test: the values of a name and of all names that change with it; empty if not all are known."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     written = [item for item in binder.scope.assigns if item.target == name]
     loops = [item for item in binder.scope.loops if name in item.targets]
@@ -54,7 +54,7 @@ def _rows(names: list[str], values: list[Written]) -> list[dict[str, Written]]:
 
 
 def _run_over(tree: FlyTree, body: Body, iterable: Expr, whole: bool) -> list[Written]:
-    """The values that a loop runs over; of ``items()`` tuples."""
+    """Return the values that a loop runs over; for ``items()`` these are tuples."""
     method = iterable.callee.rpartition(".")[2] if iterable.kind == "call" else ""
     if method in ("values", "items") and len(iterable.items) == 1:
         name = iterable.callee.removesuffix(f".{method}")
@@ -66,7 +66,7 @@ def _run_over(tree: FlyTree, body: Body, iterable: Expr, whole: bool) -> list[Wr
 
 
 def _items(tree: FlyTree, body: Body, expr: Expr, pairs: bool = False, sequences: bool = False) -> list[Written]:
-    """The items of a display, or of the one display that a name holds; ``pairs`` are tuples of a key and its value."""
+    """Return the items of a literal, or of the only literal assigned to a name; ``pairs`` are tuples of a key and its value."""
     if expr.kind == "name":
         value = value_of(tree, body, expr.text) if "." not in expr.text else None
         return (
@@ -89,7 +89,7 @@ def _of_dict(expr: Expr, pairs: bool) -> Iterator[Expr]:
 
 
 def _of_test(body: Body, name: str) -> list[dict[str, Written]]:
-    """The rows of the ``pytest.mark.parametrize`` that lists values for a parameter."""
+    """Return the rows of the ``pytest.mark.parametrize`` that lists values for a parameter."""
     for call in body.function.decorators if body.function is not None else ():
         given = call.positional() if call.kind == "call" and call.items[0].text.endswith("parametrize") else []
         if len(given) == 2 and isinstance(given[0].value, str) and given[1].kind in ("list", "tuple"):

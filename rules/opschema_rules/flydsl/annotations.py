@@ -22,7 +22,7 @@ _PYTHON = frozenset({"int", "float", "bool", "str", "bytes", "list", "dict", "tu
 
 
 def parameter(names: Names, body: Body, param: Param) -> Parameter:
-    """A parameter of a function that stands in ``body``."""
+    """Return a parameter of a function, with its kind; the function is defined in ``body``."""
     if param.annotation is None:
         return Parameter(param, Kind.NONE)
     text = _head(param.annotation)
@@ -31,7 +31,7 @@ def parameter(names: Names, body: Body, param: Param) -> Parameter:
 
 
 def _head(annotation: Expr) -> str:
-    """The name that an annotation is, subscripts it by, or quotes."""
+    """Return the name in an annotation: the annotation itself, the subscripted name, or the text of a string."""
     if annotation.kind == "subscript":
         return _head(annotation.items[0])
     if annotation.kind == "const" and isinstance(annotation.value, str):
@@ -47,7 +47,7 @@ def _of_dsl(name: str) -> Kind:
 
 
 def is_number(name: str) -> bool:
-    """Whether FlyDSL's type of that name is one of numbers."""
+    """Whether the FlyDSL type of that name is a number type."""
     return _NUMBER.match(name) is not None
 
 

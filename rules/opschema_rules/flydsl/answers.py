@@ -34,23 +34,23 @@ from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.own_package import OwnPackage
 
 PACKAGE = "package"
-"""Name of the contents of the workspace's own FlyDSL, on which answers rest."""
+"""Name of the contents of the workspace's own FlyDSL, which answers depend on."""
 
 _OF_MODULES = ("name", "parameters", "wrapping", "deciding")
-"""Kinds of questions about one module's names."""
+"""Question kinds that concern the names of one module."""
 
 _Groups = Callable[[str], Group[bytes]]
 
 
 class Meaning(NamedTuple):
-    """What a name stands for; the full ``name`` has the module that defines it, and is empty for what has none."""
+    """The meaning of a name; ``name`` is the full name with the defining module, and is empty if there is none."""
 
     kind: Literal["class", "function", "value", "module", "missing", "external", "other", "unresolved"]
     name: str = ""
 
 
 class Answers:
-    """Answers about the code of a workspace.
+    """Answers questions about the code of a workspace.
 
     ``note`` is given the name of every question that is asked; :meth:`state` answers it by that name.
     """
@@ -69,34 +69,36 @@ class Answers:
         self._known: dict[str, str | None] = {}
 
     def noting(self, note: Callable[[str], None]) -> Answers:
-        """The same answers, whose questions are noted elsewhere."""
+        """Return a copy that records its questions elsewhere."""
         other = copy(self)
         other._note = note
         return other
 
     @staticmethod
     def is_question(name: str) -> bool:
-        """Whether something on which a value rests is one of these questions."""
+        """Whether a dependency of a cached value is one of these questions."""
         return name.startswith("?")
 
     def meaning(self, path: str, dotted: str) -> Meaning:
-        """What a dotted name in a module stands for; without a name, the module."""
+        """The meaning of a dotted name in a module; without a name, the meaning of the module."""
         kind, _, name = (self._ask(f"?name {path} {dotted}") or "").partition(" ")
         return Meaning(kind, name)  # type: ignore[arg-type]
 
     def parameters(self, path: str, dotted: str) -> tuple[Param, ...] | None:
-        """The parameters, without their places, of the function that a dotted name in a module stands for; None of what is none."""
+        """The parameters, without their places, of the function that a dotted name in a module refers to; None if it is not a
+        function.
+        """
         found = self._ask(f"?parameters {path} {dotted}")
         return tuple(_parameter(*item.split(":")) for item in found.split()) if found is not None else None
 
     def signature(self, full: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
-        """The last words of the decorators, and the parameters without their places, of a function of the tree's own FlyDSL, or of
-        a method that is called on its class.
+        """The last words of the decorators, and the parameters without their places, of a function of the tree's own FlyDSL or of a
+        method called on its class.
         """
         return self._signature(f"?signature {full}")
 
     def mark(self, wrapper: str, name: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
-        """The same of a method of what a wrapper of the tree's own FlyDSL returns, without its instance."""
+        """The signature, without the instance, of a method of the object that a wrapper of the tree's own FlyDSL returns."""
         return self._signature(f"?mark {wrapper} {name}")
 
     def _signature(self, question: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
@@ -107,45 +109,45 @@ class Answers:
         return frozenset(decorators.split()), tuple(_parameter(*item.split(":")) for item in params.split())
 
     def wrapping(self, path: str, dotted: str) -> frozenset[str] | None:
-        """The last words of the decorators of the function that a dotted name in a module stands for; None of what is none, or if
-        its own file may pass it first to another function.
+        """The last words of the decorators of the function that a dotted name in a module refers to; None if it is not a function,
+        or if its own file may pass it to another function first.
         """
         found = self._ask(f"?wrapping {path} {dotted}")
         return frozenset(found.split()) if found is not None else None
 
     def deciding(self, path: str, dotted: str) -> set[str]:
-        """The parameters by which a function that a dotted name in a module stands for may decide in Python."""
+        """The parameters that the function behind a dotted name may use in a Python decision."""
         return set((self._ask(f"?deciding {path} {dotted}") or "").split())
 
     def first_absent(self, full: str) -> str:
-        """The first part of a name that the workspace's own FlyDSL does not have; empty if it has all that is known."""
+        """The first part of a name that the workspace's own FlyDSL does not have; empty if every known part exists."""
         return self._ask(f"?absent {full}") or ""
 
     def has_member(self, wrapper: str, word: str) -> bool | None:
-        """Whether what a wrapper of the workspace's own FlyDSL returns has an attribute; None when that is not known."""
+        """Whether the object that a wrapper of the workspace's own FlyDSL returns has an attribute; None if that is not known."""
         return _boolean(self._ask(f"?member {wrapper} {word}"))
 
     def may_have(self, kind: str, name: str) -> bool:
-        """Whether a class of that kind in the workspace's own FlyDSL, or one that is related to it, may have an attribute."""
+        """Whether a class of that name in the workspace's own FlyDSL, or a related class, may have an attribute."""
         return self._ask(f"?attribute {kind} {name}") == "True"
 
     def refuses(self, name: str, call: Expr) -> bool:
-        """Whether no method of that name in the language of the workspace's own FlyDSL takes the arguments of a call."""
+        """Whether every method of that name in the language of the workspace's own FlyDSL rejects the arguments of a call."""
         found = (self._ask(f"?methods {name}") or "").split("|")[:-1]
         signatures = (tuple(_parameter(*item.split(":")) for item in text.split()) for text in found)
         return bool(found) and all(any(misfits(call, params)) for params in signatures)
 
     def definition(self, name: str) -> FunctionRef | None:
-        """The one function of that name at the top of a module of the workspace's own FlyDSL."""
+        """The only function of that name at the top level of a module of the workspace's own FlyDSL."""
         self._ask(f"?definition {name}")
         return self._package.definition(name)
 
     def compiler_holds(self, file: str, text: str) -> bool | None:
-        """Whether a file of the compiler of the workspace's own FlyDSL holds a text; None if it cannot be read."""
+        """Whether a file of the compiler in the workspace's own FlyDSL contains a text; None if it cannot be read."""
         return _boolean(self._ask(f"?compiler {file} {text}"))
 
     def state(self, question: str) -> str:
-        """The answer to a question, as a text."""
+        """The answer to a question, as text."""
         return repr(self._answer(question))
 
     def _ask(self, question: str) -> str | None:
@@ -247,7 +249,7 @@ def _params(params: Iterable[Param]) -> str:
 
 
 def _passes(text: str, name: str) -> bool:
-    """Whether a text may pass a function first to another."""
+    """Whether a text may pass a function to another one first."""
     return re.search(rf"\(\s*(?:\w+\.)*{name}\b", text) is not None
 
 

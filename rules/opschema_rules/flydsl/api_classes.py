@@ -12,22 +12,22 @@ from opschema_cli.source.resolution import HARMLESS_BASES, bindings_of
 from opschema_cli.source.word_index import called_word
 
 _ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
-"""Python's own kinds of enumerations."""
+"""The enumeration classes of Python's ``enum`` module."""
 
 _OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
-"""Attributes of every enumeration, whatever its body binds."""
+"""Attributes that every enumeration has, whatever its body defines."""
 
 _OF_CLASSES = frozenset(dir(type))
 """Attributes of every class."""
 
 _ALIASING = frozenset({"_add_alias_", "_add_value_alias_", "setattr", "__setattr__"})
-"""Names of methods and functions that add attributes to enumerations."""
+"""Methods and functions that add attributes to enumerations."""
 
 _READING = frozenset({"isinstance", "issubclass", "len", "list", "tuple", "set", "sorted", "iter", "frozenset"})
-"""Functions of Python's that only read what they are passed."""
+"""Built-in functions that only read their arguments."""
 
 _REGISTERING = frozenset({"register_value_caster", "register"})
-"""Decorators of classes that return them unchanged."""
+"""Class decorators that return the class unchanged."""
 
 _ON_CLASSES = frozenset({"classmethod", "staticmethod"})
 
@@ -40,12 +40,12 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 def signature_of(function: Function) -> Signature:
-    """The signature of a function, with all of its parameters."""
+    """Return the signature of a function, with all of its parameters."""
     return Signature(tuple(map(called_word, function.decorators)), function.params)
 
 
 def method_signature(cls: Class, name: str) -> Signature | None:
-    """The signature of a method of a class that is called on the class itself; None of what the class itself does not define."""
+    """Return the signature of a method that is called on its class; None if the class itself does not define it."""
     found = _own_function(cls, name) if _is_plain(cls) else None
     if found is None:
         return None
@@ -55,7 +55,9 @@ def method_signature(cls: Class, name: str) -> Signature | None:
 
 
 def constructor_signature(cls: Class) -> Signature | None:
-    """The signature of a call of a class, by its own `__init__`; None of one that has a base or makes its instances itself."""
+    """Return the signature of a class's constructor, from its own `__init__`; None if the class has a base or customizes instance
+    creation.
+    """
     found = _own_function(cls, "__init__") if _is_plain(cls) and _has_no_base(cls) else None
     if found is None or "__new__" in cls.body.named:
         return None
@@ -64,8 +66,8 @@ def constructor_signature(cls: Class) -> Signature | None:
 
 
 def result_signature(module: Scope, function: Function, name: str, changing: Set[str]) -> Signature | None:
-    """The signature of a method of what a function returns, without the instance: the function only makes an instance of a class of
-    its module. ``changing`` are the classes whose attributes are written elsewhere.
+    """Return the signature, without the instance, of a method of the object that a function returns. The function must only create
+    an instance of a class of its module. ``changing`` are the classes whose attributes are written elsewhere.
     """
     returned = function.statements[0] if len(function.statements) == 1 and not function.decorators else None
     made = returned.exprs[0].callee if returned is not None and returned.kind == "return" and returned.exprs else ""
@@ -81,7 +83,7 @@ def result_signature(module: Scope, function: Function, name: str, changing: Set
 
 
 def _is_plain(cls: Class) -> bool:
-    """Whether a class is made as it is written."""
+    """Whether a class is as its statement says: no keyword or decorator may change it."""
     return not cls.keywords and cls.sure and all(called_word(item) in _REGISTERING for item in cls.decorators)
 
 
@@ -90,7 +92,7 @@ def _has_no_base(cls: Class) -> bool:
 
 
 def _own_function(cls: Class, name: str) -> Function | None:
-    """The one function of that name in the body of a class."""
+    """Return the only function of that name in the body of a class."""
     bound = cls.body.named.get(name, [])
     found = bound[0] if len(bound) == 1 else None
     return found if isinstance(found, Function) and found.sure else None
@@ -102,7 +104,9 @@ def _sets(cls: Class, name: str) -> bool:
 
 
 def members_of_class(cls: Class) -> frozenset[str] | None:
-    """The attributes of a class that has no base, decorator or keyword; None of any other, and if its body may bind any name."""
+    """Return the attributes of a class without bases, decorators and keywords; None for any other class, or if its body may bind
+    any name.
+    """
     computed = any(call.callee in ("vars", "locals", "exec") for call in cls.body.calls)
     if cls.decorators or not _is_plain(cls) or not _has_no_base(cls) or computed:
         return None
@@ -114,7 +118,7 @@ def members_of_class(cls: Class) -> frozenset[str] | None:
 
 
 def members_of_enumeration(module: Scope, cls: Class) -> frozenset[str] | None:
-    """The attributes of a class that is an enumeration of Python's, and nothing else; None of any other."""
+    """Return the attributes of a plain Python enumeration; None for any other class."""
     body, plain = cls.body, not cls.decorators and not cls.keywords and cls.sure
     bound = all(isinstance(item, Assign | Function) for items in body.named.values() for item in items)
     computed = any(call.callee in ("vars", "locals", "exec") for call in body.calls) or "_ignore_" in body.named
@@ -127,7 +131,7 @@ def members_of_enumeration(module: Scope, cls: Class) -> frozenset[str] | None:
 
 
 def _may_get_more(module: Scope, cls: Class) -> bool:
-    """Whether methods of an enumeration, or what its module passes it to, may add members to it."""
+    """Whether the methods of an enumeration, or functions that its module passes it to, may add members."""
     if any(called_word(call.items[0]) in _ALIASING for scope in cls.body.walk() for call in scope.calls):
         return True
     passed = (call for call in module.calls if any(item.text == cls.name for item in call.items[1:]))
@@ -137,7 +141,7 @@ def _may_get_more(module: Scope, cls: Class) -> bool:
 
 
 def _is_enumeration(module: Scope, base: str) -> bool:
-    """Whether a name stands for one of Python's kinds of enumerations."""
+    """Whether a name refers to one of Python's enumeration classes."""
     first, _, rest = base.partition(".")
     bound = bindings_of(module, first)
     found = bound[0] if len(bound) == 1 else None
@@ -150,7 +154,7 @@ def _is_enumeration(module: Scope, base: str) -> bool:
 
 
 def members_of_result(module: Scope, wrapper: str) -> frozenset[str] | None:
-    """The attributes of the class that the annotation of a function of a module says it returns."""
+    """Return the attributes of the class in the return annotation of a module's function."""
     function = module.function(wrapper)
     lineage = _lineage_of(
         module, function.returns.text if function is not None and function.returns is not None else ""
@@ -161,7 +165,7 @@ def members_of_result(module: Scope, wrapper: str) -> frozenset[str] | None:
 
 
 def _lineage_of(module: Scope, name: str) -> list[Class] | None:
-    """A class of a module and its ancestors; None if they are not all known."""
+    """Return a class of a module and its ancestors; None if not all of them are known."""
     classes = {item.name: item for item in module.classes}
     lineage = list(_lineage(classes, name, set())) if name in classes else [None]
     found = [cls for cls in lineage if cls is not None]
@@ -169,7 +173,7 @@ def _lineage_of(module: Scope, name: str) -> list[Class] | None:
 
 
 def _lineage(classes: dict[str, Class], name: str, seen: set[str]) -> Iterator[Class | None]:
-    """A class and its ancestors in a module; None for one that may have any attribute."""
+    """Yield a class and its ancestors in a module; None stands for a class that may have any attribute."""
     if name in seen:
         return
     seen.add(name)
@@ -183,6 +187,6 @@ def _lineage(classes: dict[str, Class], name: str, seen: set[str]) -> Iterator[C
 
 
 def _bound(scope: Scope) -> Iterator[str]:
-    """The functions of a scope, and the last words of its targets."""
+    """Yield the functions of a scope, and the last words of its assignment targets."""
     yield from (item.name for item in scope.functions)
     yield from (item.target.rpartition(".")[2] for item in scope.assigns)

@@ -1,4 +1,4 @@
-"""Whether the condition of an `if` may ask which FlyDSL runs: a test of a version, `hasattr()`, or a value that is not known."""
+"""Decides whether the condition of an `if` may depend on the FlyDSL release: a version test, `hasattr()`, or an unknown value."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ _ASKS = re.compile(
 )
 _FUNCTION_ASKS = re.compile(rf"{_ASKS.pattern}|\bexcept\b|\bimport\b", re.IGNORECASE)
 _FUNCTION_CHECKS = re.compile(r"version|hasattr|getattr|find_spec|import_module|signature|\bexcept\b", re.IGNORECASE)
-"""The same in a tree that has its own FlyDSL, whose kernels hardly ever ask for another."""
+"""The function pattern for a tree with its own FlyDSL, whose kernels rarely check for another one."""
 
 _VERSION = re.compile(r"version|hasattr(?!\(\s*[\w.]+,\s*[\"']mark_layout_dynamic[\"'])", re.IGNORECASE)
-"""A test of the version. Wrapped tensors have ``mark_layout_dynamic`` in every release, so that asks whether one is wrapped."""
+"""A version test. Wrapped tensors have ``mark_layout_dynamic`` in every release, so a test for it only asks whether one is wrapped.
+"""
 
 _LEADS_TO_VERSION = re.compile(r"(?<![a-z])version|hasattr\(\s*(?:fx|fly\w*)\b", re.IGNORECASE)
-"""The same of a value behind other values: what may lack an attribute there is mostly no module of FlyDSL."""
+"""A version test in a value reached through other values: what may lack an attribute there is rarely a module of FlyDSL."""
 
 _FILE_ASKS = re.compile(
     rf"{_LEADS_TO_VERSION.pattern}|find_spec|import_module|\b(?:dir|vars)\(|__dict__|__all__\b(?!\s*=)"
     r"|\btry:\s*\n(?:[^\n]*\n){0,4}?[^\n]*\b(?:fx|fly\w*)\b[^\n]*\n(?:[^\n]*\n){0,4}?[ \t]*except\b",
     re.IGNORECASE,
 )
-"""The same of a file, outside of the condition."""
+"""A version test anywhere in a file, outside the condition."""
 
 _LEAVES = re.compile(r"\s*(?:return|raise|continue|break|pytest\.skip|sys\.exit)\b")
 _KNOWN = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "pytest", "triton", ROOT}
-"""Packages whose names say nothing about FlyDSL, unless :data:`_ASKS` matches them."""
+"""Packages whose names are unrelated to FlyDSL, unless :data:`_ASKS` matches them."""
 _OTHERS = _KNOWN - {ROOT, "importlib"}
 _OWN = ("__name__", "__file__", "__doc__", "__debug__")
 
 
 def may_ask(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-    """Whether an expression may depend on the FlyDSL that is installed; true where this is not known, unless the tree has its own,
-    and the files here do not ask for another.
+    """Whether an expression may depend on the installed FlyDSL. Unknown expressions may, unless the tree has its own FlyDSL and no
+    file here checks for another one.
     """
     return any(
         (part.kind == "other" and _unknown_may_ask(tree, body.file))
@@ -60,7 +61,7 @@ def may_ask(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> boo
 
 
 def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether what is written at a place of a body, and not in a function in it, runs only with some FlyDSLs."""
+    """Whether the code at a place of a body, outside nested functions, runs with some FlyDSL releases only."""
     return (
         any(_guards(tree, body, span) for span in body.scope.guarding.around(at))
         or any(may_ask(tree, body, test) for test in choices_around(body, at))
@@ -69,7 +70,7 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
 
 
 def is_guarded_around(tree: FlyTree, body: Body, at: int) -> bool:
-    """The same of what is written at a place of a body, or of a function in it."""
+    """Whether the code at a place of a body or of a function inside it runs with some FlyDSL releases only."""
     for outer in body.outward():
         if is_guarded(tree, outer, at):
             return True
@@ -78,7 +79,7 @@ def is_guarded_around(tree: FlyTree, body: Body, at: int) -> bool:
 
 
 def names_version(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether what is written at a place of a body, or of a function in it, is for some versions only."""
+    """Whether the code at a place of a body or of a function inside it is for some versions only."""
     return any(
         any(_names_version(tree, around, item.expr) for item in conditions_around(around, at))
         or any(_names_version(tree, around, test) for test in choices_around(around, at))
@@ -88,7 +89,7 @@ def names_version(tree: FlyTree, body: Body, at: int) -> bool:
 
 
 def choices_around(body: Body, at: int) -> Iterator[Expr]:
-    """The expressions of a body on which it depends whether another part of their expression runs, which holds a place."""
+    """Yield the expressions that decide whether the part of their own expression at a place is evaluated."""
     spans, tests = _choices(body)
     yield from (test for span in spans.around(at) for test in tests[span])
 
@@ -104,7 +105,7 @@ def _choices(body: Body) -> tuple[NestedSpans, dict[Span, list[Expr]]]:
 
 
 def _tests_in(expr: Expr) -> Iterator[tuple[Span, Expr]]:
-    """The parts of an expression that may not run, with what decides it."""
+    """Yield the parts of an expression that may not be evaluated, each with the expression that decides it."""
     match expr.kind:
         case "ifexp":
             test, *values = expr.items
@@ -118,7 +119,7 @@ def _tests_in(expr: Expr) -> Iterator[tuple[Span, Expr]]:
 
 
 def conditions_around(body: Body, at: int) -> Iterator[Condition]:
-    """The conditions of a body under which a place stands."""
+    """Yield the conditions of a body that apply at a place."""
     spans, conditions = _branches(body)
     yield from (conditions[span] for span in spans.around(at))
 
@@ -133,13 +134,13 @@ def _branches(body: Body) -> tuple[NestedSpans, dict[Span, Condition]]:
 
 @lru_cache(maxsize=256)
 def _end_of_first_exit(tree: FlyTree, body: Body) -> float:
-    """The end of the first branch of a body that leaves it for some versions."""
+    """The end of the first branch that exits the body for some versions."""
     leaving = (item for item in body.scope.conditions if item.kind == "assert" or _leaves(body, item.body))
     return min((item.body.end for item in leaving if _names_version(tree, body, item.expr)), default=math.inf)
 
 
 def _guards(tree: FlyTree, body: Body, span: Span) -> bool:
-    """Whether a stretch that may not run may be there for other FlyDSLs: what is tried, or behind such a condition."""
+    """Whether an optional stretch may exist for other FlyDSL releases: the block of a `try`, or a branch of such a condition."""
     condition = condition_of(body, span)
     return condition is None or is_dead(condition, span) or may_ask(tree, body, condition.expr)
 
@@ -149,7 +150,7 @@ def _leaves(body: Body, span: Span) -> bool:
 
 
 def _names_version(tree: FlyTree, body: Body, expr: Expr) -> bool:
-    """Whether a condition, or a value that it reads, surely asks for the version; that a package is missing is no version."""
+    """Whether a condition, or a value that it reads, is known to test the version; a missing package does not count."""
     found, seen = [(body, expr)], set[tuple[Body, str]]()
     for level in range(MAX_CALLS):
         asks = _VERSION if level < 2 else _LEADS_TO_VERSION
@@ -162,7 +163,7 @@ def _names_version(tree: FlyTree, body: Body, expr: Expr) -> bool:
 
 
 def _values_of(tree: FlyTree, body: Body, dotted: str) -> Iterator[tuple[Body, Expr]]:
-    """The values of a name, or what the function of that name returns, by the bodies in which they stand."""
+    """Yield the values of a name, or the return values of the function of that name, each with its body."""
     first = dotted.partition(".")[0]
     binder = body.binder(first) or tree.bodies.module(body.file)
     yield from ((binder, value) for value in binder.values(first) or ())
@@ -189,7 +190,7 @@ def is_dead(condition: Condition, span: Span) -> bool:
 
 
 def condition_of(body: Body, span: Span) -> Condition | None:
-    """The condition of the `if` of which `span` is a branch; None of what is tried, of a loop and of a `case`."""
+    """Return the condition of the `if` with the branch `span`; None for the blocks of `try`, loops and `case`."""
     return _branches(body)[1].get(span)
 
 
@@ -208,7 +209,7 @@ def _name_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
 
 
 def _parameter_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> bool:
-    """Whether a caller may pass the answer; an attribute of `self` is not followed."""
+    """Whether a caller may pass a version test as this argument; attributes of `self` are not followed."""
     first = dotted.partition(".")[0]
     if first == binder.this:
         return _unknown_may_ask(tree, binder.file)
@@ -227,7 +228,7 @@ def _passed(tree: FlyTree, binder: Body, name: str) -> Iterator[tuple[Body, Expr
 
 
 def _binding_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> bool:
-    """The same of a name that a function binds, or the module."""
+    """Whether a name bound by a function or the module may depend on the installed FlyDSL."""
     first = dotted.partition(".")[0]
     assigns = [item for item in binder.scope.assigns if item.target == first]
     imports = [item.module.partition(".")[0] for item in binder.scope.imports if item.name == first and not item.level]
@@ -247,7 +248,7 @@ def _binding_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> boo
 
 
 def _is_asked_for(tree: FlyTree, body: Body, at: int, hops: int) -> bool:
-    """Whether an assignment is tried, or depends on such a condition."""
+    """Whether an assignment is inside a `try` or under such a condition."""
     for span in body.scope.guarded:
         if span.start <= at < span.end:
             condition = condition_of(body, span)
@@ -279,7 +280,7 @@ def _unknown_may_ask(tree: FlyTree, file: PythonFile) -> bool:
 
 @lru_cache(maxsize=256)
 def _asks_anywhere(tree: FlyTree, file: PythonFile) -> bool:
-    """Whether a file, or another of the tree that it imports, asks which FlyDSL is installed."""
+    """Whether a file, or a file of the tree that it imports, checks which FlyDSL is installed."""
     program, seen, waiting = tree.bodies.program, set(_own_paths(tree)), [file.path]
     while waiting:
         path = waiting.pop()

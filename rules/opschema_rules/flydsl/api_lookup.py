@@ -1,4 +1,4 @@
-"""Whether the FlyDSL that a tree is for has a name: as its own copy defines it, or as the table of the releases says."""
+"""Looks up whether the tree's FlyDSL has a name, in its own copy of the package or in the table of releases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Absent(msgspec.Struct, frozen=True):
 
 
 class Lookup:
-    """Looks names up for one tree."""
+    """Looks up names for one tree."""
 
     def __init__(self, tree: FlyTree) -> None:
         self.tree = tree
@@ -45,16 +45,16 @@ class Lookup:
 
     @property
     def knows(self) -> bool:
-        """Whether anything is known of the tree's FlyDSL."""
+        """Whether the FlyDSL of the tree is known."""
         return self.tree.contract.own or self._newest is not None
 
     def absent(self, body: Body, dotted: str) -> Absent | None:
-        """The first part that FlyDSL does not have of a dotted name in a body."""
+        """Return the first part of a dotted name in a body that FlyDSL does not have."""
         full = self.tree.names.member(body, dotted)
         return self.absent_of(full) if full else None
 
     def absent_of(self, full: str) -> Absent | None:
-        """The first part of a name that the tree's own FlyDSL does not have, or the newest release that is admitted."""
+        """Return the first part of a name that is missing from the tree's own FlyDSL, or from the newest admitted release."""
         if full not in self._absent:
             self._absent[full] = self._find_absent(full)
         return self._absent[full]
@@ -70,7 +70,7 @@ class Lookup:
         return self._of_releases(name, having(name)) if name else None
 
     def absent_member(self, wrapper: str, word: str) -> Absent | None:
-        """A method or attribute that the tensors do not have which a function wraps."""
+        """Return a method or attribute that is missing from the tensors that a function wraps."""
         if self.tree.contract.own:
             has = self.tree.answers.has_member(wrapper, word)
         else:
@@ -83,12 +83,12 @@ class Lookup:
         return self._of_releases(word, [item for item in load_api() if word in (members(wrapper, item) or ())])
 
     def renamed(self, name: str) -> Renamed | None:
-        """The present name of an absent one, if the tree's FlyDSL has it."""
+        """Return the current name of an absent one, if the tree's FlyDSL has it."""
         rows = [row for row in RENAMED if row.old == name and row.removed]
         return next((row for row in rows if self.absent_of(row.new) is None), None)
 
     def moved(self, name: str) -> str:
-        """The module that has an absent name, if the tree's FlyDSL has it; empty if none is known."""
+        """The module of the tree's FlyDSL that has an absent name; empty if none is known."""
         module = MOVED.get(name, "")
         return module if module and self.absent_of(f"{module}.{name.rpartition('.')[2]}") is None else ""
 
@@ -98,6 +98,6 @@ class Lookup:
 
     @cached_property
     def _newest(self) -> Version | None:
-        """The newest release that is admitted, which is what is installed anew; None where the table does not have it."""
+        """The newest admitted release, which a new installation gets; None if the table does not have it."""
         newest = max(self.tree.contract.releases, default=None)
         return newest if newest in load_api() else None

@@ -11,7 +11,7 @@ from opschema_rules.flydsl.detection import MARK
 
 
 def may_lack(lookup: Lookup, files: list[PythonFile]) -> Iterator[PythonFile]:
-    """The files that import or use an absent name, or whose names do not mean the same in all functions."""
+    """Yield the files that import or use an absent name, or whose names mean different things in different functions."""
     return (file for file in files if _may_lack(lookup, file))
 
 

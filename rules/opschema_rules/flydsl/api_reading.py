@@ -40,7 +40,7 @@ WRAPPERS = ("from_dlpack", "from_torch_tensor")
 _WORD = re.compile(r"\w+")
 _NAMESPACES = frozenset({"globals", "vars", "locals"})
 _BINDING = (*sorted(_NAMESPACES), "setattr", "exec", "modules")
-"""The words of code that may bind names by their text, the last in ``sys.modules``."""
+"""Words in code that may bind names by string, the last through ``sys.modules``."""
 _EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
 
@@ -53,7 +53,7 @@ class Names(msgspec.Struct):
 
     @property
     def starred(self) -> set[str]:
-        """The names that ``import *`` takes."""
+        """The names that ``import *`` imports."""
         return self.exported if self.exported is not None else {name for name in self.names if name[0] != "_"}
 
 
@@ -109,20 +109,20 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return len(self.paths)
 
     def api(self) -> Api:
-        """The names by public module, and what the wrapped tensors have by wrapper."""
+        """Return the names of each public module, and the attributes of wrapped tensors by wrapper."""
         found: Api = {name: names for name, names in self.items() if not re.search(r"\._", name)}
         made = {f"{ROOT}.compiler.{wrapper}()": self.members(wrapper) for wrapper in WRAPPERS}
         return {**found, **{name: names for name, names in made.items() if names is not None}}
 
     def members(self, wrapper: str) -> frozenset[str] | None:
-        """The attributes of the class that a wrapper's annotation says it returns."""
+        """Return the attributes of the class in a wrapper's return annotation."""
         if wrapper not in self._members:
             file = self._file(f"{ROOT}.compiler.jit_argument")
             self._members[wrapper] = members_of_result(file.body, wrapper) if file is not None else None
         return self._members[wrapper]
 
     def names(self, module: str) -> Names:
-        """A module's own names; none are known of one that is compiled, or that does not parse."""
+        """Return a module's own names; those of a module that is compiled or does not parse are unknown."""
         if module not in self._names:
             self._names[module] = Names(open=True)  # what modules have that take each other's names is not known
             file = self._file(module)
@@ -131,7 +131,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return self._names[module]
 
     def signature(self, full: str) -> Signature | None:
-        """The signature of the function or class, or of the method called on its class, that a full name stands for."""
+        """Return the signature of the function, the class, or the method called on its class, that a full name refers to."""
         owner, _, name = full.rpartition(".")
         if owner in self.paths:
             defined = (self._definition(full) or (None, None))[1]
@@ -142,15 +142,15 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return method_signature(holder[1], name) if holder is not None else None
 
     def mark(self, wrapper: str, name: str) -> Signature | None:
-        """The signature of a method of what a function returns that wraps a tensor, without its instance."""
+        """Return the signature, without the instance, of a method of the object that a wrapper of tensors returns."""
         found = self._definition(f"{ROOT}.compiler.{wrapper}")
         if found is None or not isinstance(found[1], Function):
             return None
         return result_signature(found[0].body, found[1], name, self._changing)
 
     def methods(self, name: str) -> list[tuple[Param, ...]]:
-        """The parameters, without the instance, of the methods of that name in classes of the modules ``flydsl.expr``; none if
-        something else may be called by that name.
+        """Return the parameters, without the instance, of the methods of that name in classes of the modules ``flydsl.expr``; empty
+        if something else may be called by that name.
         """
         classes = [cls for scope in self._language for cls in scope.classes]
         found = [item for cls in classes for item in cls.body.named.get(name, ())]
@@ -167,7 +167,9 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return [scope for file in files for scope in file.body.walk()]
 
     def attributes(self, kind: str) -> frozenset[str]:
-        """The names that a class of that name in the modules ``flydsl.expr``, its ancestors or its heirs may have as attributes."""
+        """Return the attributes that a class of that name in the modules ``flydsl.expr``, its ancestors or its subclasses may
+        have.
+        """
         if kind not in self._attributes:
             related = set(_related(kind, self._bases))
             classes = [cls for scope in self._language for cls in scope.classes if cls.name in related]
@@ -188,7 +190,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return frozenset(name for holder, _, name in found if holder)
 
     def _class(self, full: str) -> tuple[PythonFile, Class] | None:
-        """The class that a full name stands for, and its file; none of one whose attributes are written from elsewhere."""
+        """Return the class that a full name refers to, and its file; None if its attributes are written from elsewhere."""
         file, found = self._definition(full) or (None, None)
         return (file, found) if file and isinstance(found, Class) and found.name not in self._changing else None
 
@@ -208,14 +210,14 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
     @cached_property
     def _changing(self) -> frozenset[str]:
-        """The names whose attributes any module writes, or may write: all words of one that sets some by their text."""
+        """The names whose attributes any module may write; for a module that sets attributes by string, all of its words."""
         files = list(filter(None, map(self._file, self.paths)))
         changed = [(item, _changed(item)) for item in files]
         words = (set(_WORD.findall(item.source.text)) if "*" in found else found for item, found in changed)
         return frozenset().union(*words)
 
     def _definition(self, full: str) -> tuple[PythonFile, Function | Class] | None:
-        """The definition of a full name and its file, if no later `import *` may bind the name again."""
+        """Return the definition of a full name and its file, unless a later `import *` may rebind the name."""
         module, _, name = full.rpartition(".")
         for _ in range(MAX_HOPS):
             file = self._file(module)
@@ -235,12 +237,14 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return None
 
     def _may_change(self, module: str, file: PythonFile, name: str) -> bool:
-        """Whether a module, or a package around it, may give a name another value when it runs, or change what stands for it."""
+        """Whether a module, or a package around it, may rebind a name at run time, or change the object it refers to."""
         around = (self._file(module.rsplit(".", count)[0]) for count in range(1, module.count(".") + 1))
         return any(not {"*", name}.isdisjoint(_changed(item)) for item in (file, *filter(None, around)))
 
     def _starred(self, module: str, body: Scope, name: str, since: int) -> str | None:
-        """The module of the last `import *` behind a place that binds a name; empty if none does, None if that is not known."""
+        """Return the module of the last `import *` after a place that binds a name; empty if there is none, None if that is not
+        known.
+        """
         for imported in reversed(body.imports):
             if imported.attr == "*" and imported.start >= since:
                 source = self._absolute(module, imported.level, imported.module)
@@ -279,7 +283,7 @@ def _is_static(method: Function) -> bool:
 
 
 def _related(name: str, bases: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A class with its ancestors and its heirs, by name."""
+    """Yield the names of a class, its ancestors and its subclasses."""
     for heir in (False, True):
         found, waiting = {name}, [name]
         while waiting:
@@ -312,7 +316,7 @@ def _changed(file: PythonFile) -> frozenset[str]:
 
 
 def _binds_any(scopes: Sequence[Scope]) -> bool:
-    """Whether code may bind names by their text: in namespaces that it does not only read, or in other modules."""
+    """Whether code may bind names by string: in a namespace that it does not only read, or in other modules."""
     calls = [call for scope in scopes for call in scope.calls]
     read = {
         call.items[0].items[0].span
@@ -337,7 +341,7 @@ def _module(path: str) -> str:
 
 
 def _export(found: Names, file: PythonFile, item: Assign) -> None:
-    """Add the words of ``__all__``; not all are known if it is not a display of strings."""
+    """Add the words of ``__all__``; it is incomplete unless it is a literal of strings."""
     if item.value is not None:
         parts = item.value.items if item.value.kind in ("list", "tuple") else ()
         words = {part.value for part in parts if isinstance(part.value, str)}
@@ -350,7 +354,7 @@ def _export(found: Names, file: PythonFile, item: Assign) -> None:
 
 
 def _with_lazy(found: Names, body: Scope) -> Names:
-    """With what ``__getattr__`` imports by a table of the module: ``{"rocdl": ".rocdl"}``."""
+    """Return the names with those that ``__getattr__`` imports from a table in the module: ``{"rocdl": ".rocdl"}``."""
     if "__getattr__" in found.names:
         tables = [item.value for item in body.assigns if item.value is not None and item.value.kind == "dict"]
         pairs = [pair for table in tables for pair in zip(table.items[::2], table.items[1::2], strict=True)]
@@ -365,7 +369,7 @@ def _is_relative(value: Expr) -> bool:
 
 
 def main(folder: Path) -> None:
-    """Writes ``api.json``."""
+    """Write ``api.json``."""
     from packaging.utils import parse_wheel_filename  # slow to import, and rules import this module
 
     found = dict(load_api())

@@ -20,7 +20,7 @@ class Renamed(msgspec.Struct, frozen=True):
     ``old`` and ``new`` are in full (``flydsl.compiler.from_dlpack``), as users reach them; those of methods that any class
     may define begin with a dot (``.__fly_values__``). ``removed`` is the first release without the old name, empty while it
     stands. ``same`` is whether the new one means the same wherever the old one is written for one of ``eras``; else a person has
-    to decide, for which ``remark`` says what differs. ``tensors`` when the first argument must be a tensor of torch.
+    to decide, for which ``remark`` says what differs. ``tensors`` when the first argument must be a torch tensor.
     """
 
     old: str
@@ -94,7 +94,7 @@ def _rows() -> Iterator[Renamed]:
 
 
 def _protocol() -> Iterator[Renamed]:
-    """Protocols of arguments and values of the DSL, and the functions that ask for them."""
+    """Yield the protocols of the DSL's arguments and values, and the functions that check for them."""
     protocol = "flydsl.compiler.protocol"
     functions = {
         "fly_types": "get_ir_types",
@@ -125,4 +125,4 @@ MOVED = {
     "flydsl.utils.smem_allocator.SMEM_CAPACITY_MAP": "flydsl.runtime.device",
     "flydsl.utils.smem_allocator.check_smem_capacity": "flydsl.runtime.device",
 }
-"""Names that are in another module only, by their old names in full."""
+"""Names that only moved to another module, by their old full names."""

@@ -21,7 +21,7 @@ Api: TypeAlias = "dict[str, frozenset[str] | None]"
 
 
 class _Module(msgspec.Struct, omit_defaults=True):
-    """A module: the releases that have it, those in which it is not known in full, and its names by their releases."""
+    """A module: the releases that have it, the releases in which its names are not all known, and its names by release."""
 
     releases: str
     open: str = ""
@@ -40,18 +40,18 @@ class _Releases(msgspec.Struct):
 
 
 def read_releases() -> tuple[Version, ...]:
-    """The releases that the table has, in their order: those on PyPI when it was written."""
+    """Return the releases in the table, in order: those on PyPI when it was written."""
     return tuple(map(Version, msgspec.json.decode(PATH.read_bytes(), type=_Releases).releases))
 
 
 @cache
 def load_api() -> dict[Version, Api]:
-    """The names of every release that the table has."""
+    """Return the names of every release in the table."""
     return parse_api(PATH.read_bytes())
 
 
 def parse_api(data: bytes) -> dict[Version, Api]:
-    """The names of every release by the table's text."""
+    """Parse the text of the table into the names of every release."""
     table = msgspec.json.decode(data, type=_Table)
     releases = [Version(item) for item in table.releases]
     found: dict[Version, Api] = {item: {} for item in releases}
@@ -65,7 +65,7 @@ def parse_api(data: bytes) -> dict[Version, Api]:
 
 
 def render_api(found: dict[Version, Api]) -> bytes:
-    """The table's text."""
+    """Render the text of the table."""
     releases = sorted(found)
     modules = sorted({name for api in found.values() for name in api})
     table = _Table([str(item) for item in releases], {name: _module(found, releases, name) for name in modules})
@@ -81,12 +81,12 @@ def has(name: str, release: Version) -> bool | None:
 
 
 def missing_from(name: str, release: Version) -> str:
-    """The first part of a dotted name that a release does not have; empty when it has all that is known."""
+    """Return the first part of a dotted name that a release does not have; empty if every known part exists."""
     return first_missing(name, load_api().get(release, {}))
 
 
 def first_missing(name: str, api: Mapping[str, frozenset[str] | None]) -> str:
-    """The first part of a dotted name that modules do not have; empty when they have all that is known."""
+    """Return the first part of a dotted name that the modules do not have; empty if every known part exists."""
     module, _, rest = name.partition(".")
     while rest and module in api:
         names = api[module]
@@ -98,7 +98,7 @@ def first_missing(name: str, api: Mapping[str, frozenset[str] | None]) -> str:
 
 
 def members(wrapper: str, release: Version) -> frozenset[str] | None:
-    """The attributes of tensors that ``from_dlpack`` or ``from_torch_tensor`` wraps; None when they are not known."""
+    """Return the attributes of tensors wrapped by ``from_dlpack`` or ``from_torch_tensor``; None if they are not known."""
     return load_api().get(release, {}).get(f"flydsl.compiler.{wrapper}()")
 
 
@@ -120,7 +120,7 @@ def _module(found: dict[Version, Api], releases: Sequence[Version], name: str) -
 
 
 def _key(some: Iterable[Version], releases: Sequence[Version]) -> str:
-    """Releases in words: stretches of neighbours."""
+    """Format releases as ranges."""
     places = [releases.index(item) for item in some]
     starts = [place for place in places if place - 1 not in places]
     ends = [place for place in places if place + 1 not in places]

@@ -1,4 +1,4 @@
-"""The arguments of calls of traced functions: values of Python, device values, tensors."""
+"""The arguments of calls of traced functions: Python values, device values, tensors."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import value_of
 
 ATTRIBUTES = ("unit_attrs", "value_attrs")
-"""Keywords that the call of any kernel takes besides its parameters."""
+"""Keywords that the call of any kernel accepts besides its parameters."""
 
 _PLAIN = frozenset({"int", "float", "bool", "str"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 
 ON_DEVICE = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
-"""Kinds of parameters whose values surely are known on the GPU only."""
+"""Kinds of parameters whose values are known on the GPU only."""
 
 
 class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """An argument, the parameter that it is passed as, and the traced function in which the call stands."""
+    """An argument, its parameter, and the traced function that contains the call."""
 
     tree: FlyTree
     call: Call
@@ -48,12 +48,12 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def text(self) -> str:
-        """The argument as it is written."""
+        """The argument's source text."""
         return self.call.body.file.text(self.expr)
 
     @cached_property
     def own(self) -> Parameter | None:
-        """The parameter of the function around the call that is passed on unchanged, where that function launches kernels."""
+        """The enclosing function's parameter that is passed on unchanged, if that function launches kernels."""
         if self.around is None or self.expr.kind != "name" or not launches(self.tree, self.around):
             return None
         found = self.around.parameter(self.expr.text)
@@ -62,7 +62,7 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
         return found if binder is self.around.body and not rebound else None
 
     def _is_plain(self, binder: Body, param: Param) -> bool:
-        """Whether a parameter of the factory around a traced function surely is a plain value, as its annotation says."""
+        """Whether a parameter of the factory around a traced function is a plain value, by its annotation."""
         factory = self.around.factory if self.around is not None else None
         if factory is not binder or self.tree.around(binder) is not None:
             return False
@@ -76,7 +76,7 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def value(self) -> Expr:
-        """What the host passes. For a local variable that has one value and that nothing tests, this is the value."""
+        """The value that the host passes: the argument, or the value of a local variable that is assigned once and never tested."""
         body = self.call.body
         local = is_variable(self.expr) and body.binds(self.expr.text) and not may_be_another(self.tree, body, self.expr)
         found = value_of(self.tree, body, self.expr.text) if local else None
@@ -91,7 +91,7 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def python(self) -> bool:
-        """Whether it is a plain value of Python: a constant, a name of one, a ``Constexpr`` that is passed on."""
+        """Whether it is a plain Python value: a constant, a variable with one, or a ``Constexpr`` that is passed on."""
         if self.own is not None:
             return self.own.kind is Kind.CONSTEXPR
         body = self.call.body
@@ -108,8 +108,8 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def _is_counted(values: DeviceValues, body: Body, expr: Expr) -> bool:
-    """Whether a number is computed from constants and at least one variable of a loop over ``range_constexpr``, or over numbers
-    that are written.
+    """Whether a number is computed from constants and at least one variable of a loop over ``range_constexpr`` or over literal
+    numbers.
     """
     if expr.kind == "binary" and expr.text in _ARITHMETIC:
         counted = [_is_counted(values, body, item) for item in expr.items]
@@ -125,7 +125,7 @@ def _is_counted(values: DeviceValues, body: Body, expr: Expr) -> bool:
 
 
 def _is_shared(body: Body | None, name: str) -> bool:
-    """Whether a function inside a body assigns a variable of it, or the body deletes it."""
+    """Whether a nested function assigns a variable of a body, or the body deletes it."""
     return body is None or any(name in scope.deleted for scope in body.scope.walk())
 
 
@@ -134,7 +134,7 @@ def _is_changed(body: Body, name: str) -> bool:
 
 
 def call_arguments(tree: FlyTree, call: Call) -> Iterator[Argument]:
-    """The arguments of a call that fits, whose parameters are certain."""
+    """Yield the arguments of a call that matches its signature, with their parameters."""
     around = tree.around(call.body)
     if not fits(tree, call):
         return
@@ -146,13 +146,13 @@ def call_arguments(tree: FlyTree, call: Call) -> Iterator[Argument]:
 
 
 def fits(tree: FlyTree, call: Call) -> bool:
-    """Whether a call is judged and its signature takes it."""
+    """Whether a call is checked and its signature accepts it."""
     judged = binds_as_written(tree, call) and not (call.compiles and call.target.kind == "kernel")
     return judged and not misfits_of(tree, call)
 
 
 def misfits_of(tree: FlyTree, call: Call) -> list[Misfit]:
-    """The reason why a call does not fit the signature of the function that it calls; none if it may be of another that it fits."""
+    """Return the mismatches between a call and its signature; empty if the call may be of another function that it matches."""
     if not all(misfits_of(tree, structs.replace(call, target=other, others=())) for other in call.others):
         return []
     also = ATTRIBUTES if call.target.kind == "kernel" else ()
@@ -160,7 +160,7 @@ def misfits_of(tree: FlyTree, call: Call) -> list[Misfit]:
 
 
 def _unpacked(tree: FlyTree, call: Call) -> Expr:
-    """A call with an argument for each item of ``*args``, if it surely is known how many these are."""
+    """Return a call with one argument for each item of ``*args``, if their number is known."""
     found: list[tuple[str, Expr]] = []
     for word, item in call.expr.args:
         count = _count(tree, call.body, item) if word == "*" else None
@@ -172,7 +172,7 @@ def _unpacked(tree: FlyTree, call: Call) -> Expr:
 
 
 def _count(tree: FlyTree, body: Body, expr: Expr) -> int | None:
-    """The number of items of a tuple that is written, or that a function of the tree returns; None if it is not known."""
+    """Return the number of items of a tuple literal, or of one that a function of the tree returns; None if it is not known."""
     if is_variable(expr):
         if may_be_another(tree, body, expr):
             return None
@@ -192,7 +192,7 @@ def _length(expr: Expr) -> int | None:
 
 @cached_on_argument
 def is_simple(helper: Body) -> bool:
-    """Whether a function is no method, and its calls give what it returns."""
+    """Whether a function is plain: no method, generator or coroutine, and without decorators."""
     function, around = helper.function, helper.parent
     if function is None or function.decorators or around is None or around.cls is not None:
         return False
@@ -201,7 +201,7 @@ def is_simple(helper: Body) -> bool:
 
 
 def binds_as_written(tree: FlyTree, call: Call) -> bool:
-    """Whether a call takes what the definition of its function says: nothing else decorates it, and no instance is passed."""
+    """Whether a call binds its arguments by the function's definition: no other decorator changes it, and no instance is passed."""
     through = bool(call.body.this) and call.expr.callee.partition(".")[0] == call.body.this
     return all(_is_plain(tree, item) and (through or not item.takes_instance) for item in (call.target, *call.others))
 
@@ -214,10 +214,10 @@ def _is_plain(tree: FlyTree, traced: Traced) -> bool:
 
 
 def is_read(traced: Traced, parameter: Parameter) -> bool:
-    """Whether a function, or one inside it, names a parameter, or may read all its variables."""
+    """Whether a function, or a nested one, names a parameter or may read all of its variables."""
     return traced.names is None or parameter.name in traced.names
 
 
 def signature(traced: Traced) -> Related:
-    """A function's name with its parameters, as the other side of a finding."""
+    """Return a function's name and parameters as the other side of a finding."""
     return Related(traced.place, f"`{traced.name}({', '.join(item.name for item in traced.call_parameters)})`")

@@ -1,4 +1,4 @@
-"""Assignments, calls and uses of one body by what they are of, so that many are found in one pass."""
+"""Indexes the assignments, calls and uses of a body, so that many of them are found in one pass."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BodyIndex:
 
     @cached_property
     def unpacked(self) -> dict[Span, Unpack]:
-        """The assignments to several targets, by their values."""
+        """The assignments with several targets, by their values."""
         return {item.value.span: item for item in self._body.scope.unpacks}
 
     @cached_property
@@ -57,7 +57,7 @@ class BodyIndex:
         return SpanSet(item.span for item in self._body.scope.lambdas)
 
     def value_before(self, name: str, at: int) -> Expr | None:
-        """The value that a variable of a function surely has at a place, if the last binding before the place gives it."""
+        """Return the value that a variable of a function has at a place, if the last binding before it determines the value."""
         bound, body = self._bound.get(name), self._body
         if not bound or len(bound) != len(body.scope.named.get(name, ())):
             return None
@@ -80,7 +80,7 @@ class BodyIndex:
 
     @cached_property
     def _generators(self) -> SpanSet:
-        """The generator expressions of the body, which may run when names have other values."""
+        """The generator expressions of the body, which may run after names have changed."""
         return SpanSet(part.span for part in self._parts if part.kind == "generator")
 
     @cached_property
@@ -97,14 +97,14 @@ class BodyIndex:
 
     @cached_property
     def _guards(self) -> NestedSpans:
-        """The stretches of the body that may not run, or not to their end, and those that run several times."""
+        """The stretches of the body that may not run, may not run to their end, or run several times."""
         contexts = (item.span for item in all_statements(self._body.statements) if item.kind == "with")
         return NestedSpans([*self._body.scope.guarded, *(item.body for item in self._body.scope.loops), *contexts])
 
 
 @cached_on_argument
 def _may_comprehend(body: Body) -> bool:
-    """Whether a function may have comprehensions or lambdas, by its text alone, so that its statements need not be decoded."""
+    """Whether a function may have comprehensions or lambdas, by its text alone; its statements are not decoded."""
     if body.function is None:
         return True
     text, (start, end) = body.file.source.text, body.function.outer
@@ -123,7 +123,7 @@ def _may_comprehend(body: Body) -> bool:
 
 
 def binds_inside(body: Body, *words: str) -> bool:
-    """Whether expressions of a function may bind names: comprehensions and lambdas, and what has one of the words in its text."""
+    """Whether expressions of a function may bind names: comprehensions, lambdas, and any text with one of these words."""
     if _may_comprehend(body):
         return True
     text, (start, end) = body.file.source.text, body.function.outer if body.function is not None else (0, 0)

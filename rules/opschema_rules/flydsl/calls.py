@@ -1,4 +1,4 @@
-"""Finds the calls of traced functions: by names, of what a factory returns, through ``flyc.compile``, and helpers that call it."""
+"""Finds the calls of traced functions: by name, on the result of a factory, through ``flyc.compile``, and through helpers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opschema_rules.flydsl.rebinding import may_be_another
 
 
 class _Use(msgspec.Struct, frozen=True, eq=False):
-    """A call of one of several functions, as of what a factory returns."""
+    """A call of one of several functions, such as those that a factory may return."""
 
     made: tuple[Made, ...]
     body: Body
@@ -37,7 +37,7 @@ class Calls:
         self._within: dict[Body, dict[Made, list[_Use]]] = {}
 
     def of(self, traced: Traced) -> list[Call]:
-        """The calls of a traced function: those by its name, then those through other names."""
+        """Return the calls of a traced function: first those by its name, then those through other names."""
         found = [
             Call(traced, body, expr, self._launches(body, expr)) for body, expr in self.bodies.calls_of(traced.body)
         ]
@@ -50,12 +50,12 @@ class Calls:
         return found
 
     def of_result(self, function: Body) -> list[tuple[Body, Expr]]:
-        """The calls of what factories return that may be a function which nothing traces."""
+        """Return the calls on results of factories that may call an untraced function."""
         uses = self._uses(function, function, set(), self.tree.words.compiling())
         return [(use.body, use.expr) for use in uses]
 
     def _uses(self, made: Made, body: Body, applied: set[str], passed: frozenset[str]) -> Iterator[_Use]:
-        """The calls of a function through other names, and those that have it compiled."""
+        """Yield the calls of a function through other names, and the calls that compile it."""
         name, home, factory = body.function.name if body.function is not None else "", body.file.path, body.parent
         words = self.tree.words
         held = words.aliased(self._made.holders(made, factory) | applied)
@@ -68,7 +68,7 @@ class Calls:
                 yield from self.within(caller).get(made, ())
 
     def called_in(self, body: Body) -> Iterator[Traced]:
-        """The traced functions that a body calls, by their names or through other names."""
+        """Yield the traced functions that a body calls, by their own or other names."""
         for call in body.scope.calls:
             callee = call.items[0]
             found = self._named(body, callee) or _only(self._made.of(body, callee))
@@ -76,7 +76,9 @@ class Calls:
                 yield found
 
     def within(self, body: Body) -> dict[Made, list[_Use]]:
-        """The calls in a body of what factories return, and those of ``flyc.compile``, by the functions that they may be of."""
+        """Return the calls in a body on results of factories, and those of ``flyc.compile``, by the functions that they may
+        call.
+        """
         if body not in self._within:
             found = self._within[body] = {}
             for use in self._find_within(body):
@@ -110,7 +112,7 @@ class Calls:
         return full.startswith("flydsl.compiler.") and full.rpartition(".")[2] == COMPILE
 
     def _is_forwarded(self, body: Body, call: Expr) -> bool:
-        """Whether a call is of a helper that has its first argument compiled with all others."""
+        """Whether a call is of a helper that compiles its first argument with all other arguments."""
         name = called_word(call.items[0])
         if name not in self.tree.words.compiling() or may_be_another(self.tree, body, call.items[0]):
             return False
@@ -124,7 +126,7 @@ class Calls:
         return self.tree.traced_of(self.bodies.called(body, expr.text))
 
     def _is_never_traced(self, body: Body, dotted: str) -> bool:
-        """Whether a name surely stands for a function that nothing traces, by what is noted of its file alone."""
+        """Whether a name refers to a function that is never traced, by the recorded facts of its file alone."""
         wrapping = self.tree.names.wrapping(body, dotted)
         if wrapping is None or not wrapping.isdisjoint(self._compilers):
             return False
@@ -132,7 +134,7 @@ class Calls:
         return not self.tree.words.is_passed(name, self._compilers)
 
     def _applied_names(self, traced: Traced) -> set[str]:
-        """The names that are given what ``flyc.jit(function)`` makes."""
+        """Return the names that are assigned the result of ``flyc.jit(function)``."""
         if traced.decorator in traced.function.decorators:
             return set()
         words, found = self.tree.words, set[str]()
@@ -145,7 +147,7 @@ class Calls:
 
 
 def _only(made: tuple[Made, ...]) -> Traced | None:
-    """The traced function that an expression surely is."""
+    """Return the traced function of an expression, if it can be no other."""
     return made[0] if len(made) == 1 and isinstance(made[0], Traced) else None
 
 
@@ -154,7 +156,7 @@ def _is_at(expr: Expr | None, other: Expr) -> bool:
 
 
 class _Launches:
-    """The calls of ``.launch`` in a body, by what they are called on."""
+    """The calls of ``.launch`` in a body, by their receivers."""
 
     def __init__(self, body: Body) -> None:
         self._held: dict[Span, list[str]] = {}
@@ -171,6 +173,6 @@ class _Launches:
                 self._on.setdefault(call.callee.removesuffix(".launch"), []).append(number)
 
     def of(self, expr: Expr) -> tuple[Expr, ...]:
-        """The calls on the result of a call, at once or through the names that hold it, in the order of the text."""
+        """Return the launches on the result of a call, direct or through variables that hold it, in source order."""
         keys = {expr.span, *self._held.get(expr.span, ())}
         return tuple(self._calls[at] for at in sorted({at for key in keys for at in self._on.get(key, ())}))

@@ -1,4 +1,4 @@
-"""Finds the functions that may need a device value at all by their text and scopes, so that the statements of few are decoded."""
+"""Selects the functions that may use a device value, by their text and scopes, so that few statements need decoding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _DISPLAYS = frozenset({"list", "tuple", "listcomp"})
 
 
 def candidate_names(bodies: Iterable[Body], parameters: Iterable[str]) -> frozenset[str]:
-    """The names that may hold a device value: of parameters, of loops over ``range``, and of all that is computed from them."""
+    """Return the names that may hold a device value: parameters, variables of loops over ``range``, and all that is computed from
+    them.
+    """
     found = {*parameters, *_INDEXES}
     bound: list[tuple[Collection[str], frozenset[str]]] = []
     for body in bodies:
@@ -39,8 +41,8 @@ def candidate_names(bodies: Iterable[Body], parameters: Iterable[str]) -> frozen
 
 
 def may_need(body: Body, device: frozenset[str], called: frozenset[str], arrays: Collection[str]) -> bool:
-    """Whether a body may pass a device value to one of the functions ``called``, branch by it, or index by it one of the
-    ``arrays``, or what the body itself makes of a display.
+    """Whether a body may pass a device value to one of the functions ``called``, branch on it, or use it to index one of the
+    ``arrays`` or a list that the body makes itself.
     """
     for call in body.scope.calls:
         name = call.callee
@@ -53,7 +55,7 @@ def may_need(body: Body, device: frozenset[str], called: frozenset[str], arrays:
 
 
 def displays(bodies: Iterable[Body]) -> set[str]:
-    """The names to which bodies give lists, tuples and values that are not known."""
+    """Return the names that are assigned lists, tuples or unknown values."""
     found: set[str] = set()
     for body in bodies:
         found.update(item.target for item in body.scope.assigns if item.value is None or is_display(item.value))
@@ -68,8 +70,8 @@ def is_display(expr: Expr) -> bool:
 
 
 def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -> bool:
-    """Whether a line has the condition of a comprehension, searches for a device value, repeats or formats by one, or indexes one
-    of the ``arrays`` by it.
+    """Whether a line has a comprehension with a condition, or searches, repeats, formats or indexes one of the ``arrays`` by a
+    device value.
     """
     if "if" in line and _COMPREHENSION.search(line) is not None:
         return True
@@ -86,5 +88,5 @@ def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -
 
 
 def words(body: Body, part: Expr | Statement) -> frozenset[str]:
-    """The words of an expression or statement."""
+    """Return the words of an expression or statement."""
     return frozenset(_WORD.findall(body.file.text(part.span)))

@@ -1,4 +1,4 @@
-"""Captured variables that change between two launches: a computed key is computed once, and holds no list, dict or set at all."""
+"""Captured variables that change between two launches: the key is computed once, and ignores lists, dicts and sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHANGES = frozenset({"append", "extend", "insert", "add", "update", "setdefault
 
 
 class ChangedCapture(msgspec.Struct, frozen=True):
-    """A variable that ``traced`` captures, and that ``statement`` of ``body`` changes before it calls ``traced``.
+    """A variable that ``traced`` captures and that ``statement`` of ``body`` changes before it calls ``traced``.
 
     ``varies`` is the parameter of ``body``, or the variable of the loop, with which it changes.
     """
@@ -31,7 +31,7 @@ class ChangedCapture(msgspec.Struct, frozen=True):
 
 
 def changed_captures(tree: FlyTree) -> Iterator[ChangedCapture]:
-    """The changed captures of the tree's functions, each variable once."""
+    """Yield the changed captures of the tree's functions, each variable once."""
     for traced in tree.traced if has_computed_key(tree) else ():
         around = traced.factory
         if traced.kind == "jit" and around is not None and is_compiled(tree, traced):
@@ -52,7 +52,7 @@ def _changed(tree: FlyTree, traced: Traced, cell: Cell, calls: list[tuple[Body, 
 
 
 def _changes(body: Body, cell: Cell, call: Expr) -> Iterator[tuple[Statement, str]]:
-    """The statements that change a variable before a call, with what it varies with from one call to the next."""
+    """Yield the statements that change a variable before a call, each with the name that it varies with between calls."""
     if cell.name not in body.file.text(body.function.outer if body.function is not None else call.span):
         return
     statements = list(all_statements(body.statements))
@@ -78,7 +78,7 @@ def _loop_around(body: Body, call: Expr) -> Loop | None:
 
 
 def _written(item: Statement, name: str, rebinds: bool) -> list[Expr]:
-    """The values that a statement puts into a variable or its container."""
+    """Return the values that a statement assigns to a variable or stores in its container."""
     if item.kind in ("assign", "augassign"):
         targets, value = item.exprs[:-1], item.exprs[-1]
         stored = any(part.kind == "subscript" and part.items[0].text == name for part in targets)
@@ -91,7 +91,7 @@ def _written(item: Statement, name: str, rebinds: bool) -> list[Expr]:
 
 
 def _is_passed(traced: Traced, body: Body, call: Expr, name: str) -> bool:
-    """Whether a call also passes what a variable varies with to a ``Constexpr``, which is in the key."""
+    """Whether a call also passes the varying value to a ``Constexpr``, which is part of the key."""
     params = [item.param for item in traced.call_parameters]
     given = [
         argument_for(call, params, item.name)

@@ -1,4 +1,4 @@
-"""Plain numbers that an `if` of the GPU changes: behind it they are values of the GPU, which the program chooses."""
+"""Plain numbers that a GPU `if` changes: after it they are GPU values, which the program chooses."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from opschema_cli.source.python import LEAVING, Expr, Statement
 from opschema_cli.source.text import NestedSpans, Span
 
 _NAMING = ("def", "class", "import", "case", "except", "global", "nonlocal")
-"""Statements that bind or declare names, and are no assignments."""
+"""Statements other than assignments that bind or declare names."""
 
 _CHOOSING = frozenset({"ifexp", "boolop", "lambda", "listcomp", "setcomp", "dictcomp", "generator"})
 
 
 class Change(msgspec.Struct, frozen=True, eq=False):
-    """An `if` that assigns a name, by its condition: what stands from ``start`` to ``end`` runs behind it, and only then.
+    """An `if` that assigns a name, by its condition. The code from ``start`` to ``end`` runs after it, and only then.
 
     Of a ``loop`` over ``range_constexpr`` that is what stands before the `if` and runs in each turn.
     """
@@ -32,7 +32,7 @@ class Change(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def counts(self) -> Sequence[Expr]:
-        """The arguments of ``range_constexpr``, as there may be one turn."""
+        """The arguments of ``range_constexpr``, for a loop that may have only one iteration."""
         return self.loop.exprs[1].items[1:] if self.loop is not None else ()
 
 
@@ -63,7 +63,7 @@ class Changes:
                 self._collect(block, item if not number and _is_unrolled(item) else None)
 
     def before(self, name: str, at: int) -> Iterator[Change]:
-        """The changes of a name that run before a place, where nothing binds it anew; only assignments are followed."""
+        """Yield the changes of a name that run before a place and are not overwritten; only assignments are followed."""
         for change in self._changes.get(name, ()) if name not in self._unknown else ():
             reached = change.start <= at < change.end and not self._binds(name, change.start, at)
             if reached and (change.loop is None or self._parts.innermost(at) == _block(change.loop.blocks[0])):
@@ -71,27 +71,27 @@ class Changes:
 
     @cached_property
     def _parts(self) -> NestedSpans:
-        """The blocks of the function, and expressions of which a part may not run."""
+        """The blocks of the function, and the expressions with parts that may not run."""
         items = list(all_statements(self._statements))
         choices = (part.span for item in items for part in own_expressions(item) if part.kind in _CHOOSING)
         return NestedSpans([*(_block(block) for item in items for block in item.blocks if block), *choices])
 
     def _binds(self, name: str, start: int, end: int) -> bool:
-        """Whether a statement that starts in a range binds a name."""
+        """Whether a statement that begins in a range binds a name."""
         bound = self._bound[name]
         at = bisect_left(bound, start)
         return at < len(bound) and bound[at] < end
 
 
 def may_change(body: Body) -> set[str]:
-    """The names that are given a number, and that a block may give another value, by facts alone."""
+    """Return the names that are assigned a number and that a block may change, by facts alone."""
     assigns = body.scope.assigns
     plain = {item.target for item in assigns if item.value is not None and item.value.kind == "const"}
     return {item.target for item in assigns if not item.sure and item.target in plain}
 
 
 def _is_unrolled(item: Statement) -> bool:
-    """Whether a statement is a loop over ``range_constexpr`` that no statement in it leaves."""
+    """Whether a statement is a loop over ``range_constexpr`` without a statement that leaves it."""
     if item.kind != "for" or item.exprs[1].callee.rpartition(".")[2] != "range_constexpr":
         return False
     return not any(inner.kind in LEAVING for inner in all_statements(item.blocks[0]))

@@ -1,4 +1,4 @@
-"""Variables that a block of the GPU gives a value of another kind than they have before it."""
+"""Variables that change their kind of value in a GPU block."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _GROWING = frozenset({"append", "extend", "insert"})
 _SHRINKING = frozenset({"pop", "remove", "clear"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _FEW = 8
-"""The number of names up to which a text is searched for each."""
+"""Maximum number of names to search for one by one in a text."""
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A statement of a block of the GPU that gives a variable another kind of value than ``first``, and why it differs."""
+    """A statement of a GPU block that gives a variable a different kind of value than ``first``, and the reason."""
 
     name: str
     first: Expr
@@ -33,8 +33,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes(values: DeviceValues, body: Body, is_block: Callable[[Statement], bool]) -> Iterator[Change]:
-    """The changes in the blocks of a function that ``is_block`` chooses, of variables that the same list of statements gives a
-    value before, and that no other function shares.
+    """Yield the changes in the blocks of a function that ``is_block`` selects. Only variables that the same list of statements
+    assigns before, and that no other function shares, are followed.
     """
     statements = list(all_statements(body.statements)) if _may_change(body) else []
     changing = {id(item): changed for item in statements if (changed := _changed_in(item)) and is_block(item)}
@@ -44,17 +44,17 @@ def changes(values: DeviceValues, body: Body, is_block: Callable[[Statement], bo
 
 
 def _entered(item: Statement) -> Sequence[Sequence[Statement]]:
-    """The blocks of a statement that FlyDSL may make functions of."""
+    """Return the blocks of a statement that FlyDSL may turn into functions."""
     return item.blocks if item.kind == "if" else item.blocks[:1] if item.kind in ("for", "while") else ()
 
 
 def _changed_in(item: Statement) -> set[str]:
-    """The variables that these blocks change themselves."""
+    """Return the variables that these blocks change themselves."""
     return {name for block in _entered(item) for part in block for name, _ in _changes(part)}
 
 
 def _left_alone(body: Body, statements: Iterable[Statement]) -> set[str]:
-    """The variables that other functions share, that are deleted, or whose length is not known."""
+    """Return the variables to ignore: shared with other functions, deleted, or of unknown length."""
     calls = (call.callee.rpartition(".") for call in body.scope.calls)
     shrunk = {name for name, _, method in calls if method in _SHRINKING}
     cut = {name for item in statements for name in _cut(item)}
@@ -75,11 +75,11 @@ def _may_change(body: Body) -> bool:
 
 
 def unlike(values: DeviceValues, body: Body, choice: Expr) -> str:
-    """Why the two values of ``a if c else b`` are of different types; empty if they are not, or that is not sure."""
+    """Return why the two values of ``a if c else b`` have different types; empty if they do not, or if that is not known."""
     types, (first, second) = NumberTypes(values), choice.items[1:]
     for item in (first, second):
         if item.kind == "const" and (item.value is None or isinstance(item.value, str)):
-            return f"`{body.file.text(item)}` is no value of the GPU"
+            return f"`{body.file.text(item)}` is not a GPU value"
     kinds = types.of(body, first), types.of(body, second)
     one, other = map(machine_type, kinds)
     small = all(kind != INT or is_small(types, body, item) for kind, item in zip(kinds, (first, second), strict=True))
@@ -87,14 +87,14 @@ def unlike(values: DeviceValues, body: Body, choice: Expr) -> str:
 
 
 def is_small(types: NumberTypes, body: Body, expr: Expr) -> bool:
-    """Whether a plain number surely fits in 32 bits."""
+    """Whether a plain number is known to fit in 32 bits."""
     found = types.tree.evaluator.fold(body, expr)
     return isinstance(found, Folded) and isinstance(found.value, int) and abs(found.value) <= I32_MAX
 
 
 class _Finder(msgspec.Struct, frozen=True):
-    """Follows what the statements of a function assign to ``names``, each list of statements by itself; ``blocks`` are the
-    statements with blocks of the GPU by their ``id``.
+    """Follows what the statements of a function assign to ``names``, one list of statements at a time; ``blocks`` maps ``id`` to
+    the statements with GPU blocks.
     """
 
     values: DeviceValues
@@ -105,7 +105,7 @@ class _Finder(msgspec.Struct, frozen=True):
     _bound_by: dict[tuple[int, int], frozenset[str]] = msgspec.field(default_factory=dict)
 
     def of(self, statements: Sequence[Statement]) -> Iterator[Change]:
-        """The changes in a list of statements, and in those inside it."""
+        """Yield the changes in a list of statements and in nested ones."""
         known: dict[str, Expr] = {}
         for item in statements:
             if id(item) in self.blocks:
@@ -120,12 +120,12 @@ class _Finder(msgspec.Struct, frozen=True):
                 known.update((target.text, value) for target, value in assigned if target.text in self.names)
 
     def _may_bind(self, item: Statement, known: Collection[str]) -> bool:
-        """Whether a statement may bind one of some names: its text holds one, or there are too many to look for each."""
+        """Whether a statement may bind one of some names: its text contains one, or there are too many to search for."""
         text = self.body.file.source.text
         return len(known) > _FEW or any(text.find(name, item.start, item.end) >= 0 for name in known)
 
     def _in_block(self, item: Statement, known: dict[str, Expr]) -> Iterator[Change]:
-        """The changes of variables that a block of a statement assigns once, and no block inside it."""
+        """Yield the changes of variables that a block of a statement assigns once, outside nested blocks."""
         for block in _entered(item):
             nested = {name for part in block if part.blocks for name in self._bound(part)}
             if any(part.kind in LEAVING for part in all_statements(block)):
@@ -139,7 +139,7 @@ class _Finder(msgspec.Struct, frozen=True):
                         yield Change(name, known[name], part, item, why)
 
     def _bound(self, item: Statement) -> frozenset[str]:
-        """The names that a statement and those inside it bind, or change by a method; blocks inside blocks are searched once."""
+        """Return the names that a statement and nested ones bind or change by a method; nested blocks are searched once."""
         key = (item.start, item.end)
         if key not in self._bound_by:
             inner = (self._bound(part) for block in item.blocks for part in block)
@@ -147,7 +147,7 @@ class _Finder(msgspec.Struct, frozen=True):
         return self._bound_by[key]
 
     def _why(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
-        """Why a value does not fit the one before; empty if it does, or that is not sure."""
+        """Return why a value does not fit the previous one; empty if it does, or if that is not known."""
         if first.kind == "const" and first.value is None:
             return "is `None` before" if change.kind != "expr" else ""
         if change.kind == "expr" or (change.kind == "augassign" and first.kind == "list"):
@@ -173,7 +173,7 @@ class _Finder(msgspec.Struct, frozen=True):
         return f"is {written(before)} before and becomes {written(after)}" if one and other and one != other else ""
 
     def _type(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
-        """The type of a new value: also of ``x = x * 0.5`` for a whole number ``x``."""
+        """Return the type of a new value, including ``x = x * 0.5`` for an integer ``x``."""
         known = self.types.of(self.body, value) if change.kind == "assign" else ""
         if known:
             return known
@@ -190,7 +190,7 @@ class _Finder(msgspec.Struct, frozen=True):
 
 
 def _cut(item: Statement) -> Iterator[str]:
-    """The lists whose length is not known after a statement, which deletes items or replaces a slice."""
+    """Yield the lists of unknown length after a statement that deletes items or replaces a slice."""
     for target in targets(item):
         cuts = item.kind == "delete" or any(part.kind == "slice" for part in target.items[1:])
         if target.kind == "subscript" and cuts:
@@ -207,7 +207,7 @@ def _lengthens(name: str, change: Statement, value: Expr) -> bool:
 
 
 def _bound_alone(item: Statement) -> Iterator[str]:
-    """The names that a statement without those inside it binds, or changes by a method."""
+    """Yield the names that a statement, without nested ones, binds or changes by a method."""
     yield from (part.text for target in targets(item) for part in target.walk() if part.kind == "name")
     yield from item.names
     for expr in own_expressions(item):
@@ -218,7 +218,7 @@ def _bound_alone(item: Statement) -> Iterator[str]:
 
 
 def _pairs(item: Statement) -> Iterator[tuple[Expr, Expr]]:
-    """The targets of an assignment, each with its value."""
+    """Yield the targets of an assignment, each with its value."""
     value = item.exprs[-1]
     for target in item.exprs[:-1]:
         left, right = target.elements, value.elements if value.kind == "tuple" else None
@@ -229,7 +229,7 @@ def _pairs(item: Statement) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _changes(item: Statement) -> Iterator[tuple[str, Expr]]:
-    """The variables that a statement changes, with what it assigns or adds."""
+    """Yield the variables that a statement changes, each with the assigned or added value."""
     if item.kind == "assign":
         yield from ((target.text, value) for target, value in _pairs(item) if is_variable(target))
     elif item.kind == "augassign" and is_variable(item.exprs[0]):

@@ -1,4 +1,4 @@
-"""The FlyDSL code of a workspace: as one tree, and as files that are each judged with what they need of the others."""
+"""The FlyDSL code of a workspace: as one tree, and file by file, each with the code of other files that it needs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from opschema_rules.flydsl.words import Words
 T = TypeVar("T")
 
 MAX_UNPACKED = 1_200_000
-"""Characters of files whose functions stay unpacked; these take some 25 times the space."""
+"""Maximum number of characters in files whose functions stay unpacked; unpacked functions take about 25 times the space."""
 
 
 class Listed(msgspec.Struct, array_like=True):
-    """A traced function of a file, or one of another file that it traces."""
+    """A function that a file traces, or a function of another file that it traces."""
 
     path: str
     key: Span
@@ -42,7 +42,7 @@ class Listed(msgspec.Struct, array_like=True):
 
 
 class FlyCode:
-    """Everything of the workspace that uses FlyDSL."""
+    """All code of the workspace that uses FlyDSL."""
 
     name = "the FlyDSL code"
 
@@ -61,14 +61,14 @@ class FlyCode:
         self._unpacked = 0
 
     def _load(self, path: str) -> PythonFile | None:
-        """A file, whose functions are unpacked for this pack alone, so that they can be forgotten."""
+        """Load a file; its functions are unpacked for this pack alone, so they can be dropped again."""
         if path not in self._files:
             file = self.project.python(path)
             self._files[path] = file.with_own_bodies() if file is not None else None
         return self._files[path]
 
     def _indexes(self) -> dict[str, FileIndex]:
-        """The files with FlyDSL code, in the order of the workspace."""
+        """The index of each file with FlyDSL code, in workspace order."""
         found = self.project.python_readings(FILE_INDEX, holding(self.project))
         more = importing(self.project, found, self.package.paths)
         if not more:
@@ -77,7 +77,7 @@ class FlyCode:
         return {path: found[path] for path in self.project.workspace.files if path in found}
 
     def _settings(self) -> Iterable[FileIndex]:
-        """The settings of tests, which may replace functions by their names alone."""
+        """Yield the indexes of test configuration files, which may replace functions by name alone."""
         files = (path for path in self.project.workspace.files if path.rpartition("/")[2] == "conftest.py")
         return self.project.python_readings(FILE_INDEX, files).values()
 
@@ -87,21 +87,21 @@ class FlyCode:
 
     @cached_property
     def files(self) -> list[FlyFile]:
-        """Its files, each by itself."""
+        """Its files, one by one."""
         return [FlyFile(self, path) for path in self.words.indexes]
 
     @cached_property
     def tree(self) -> FlyTree:
-        """All of it."""
+        """Its code as one tree."""
         return self._tree(self.program, list(self.words.indexes), lambda name: None)
 
     @cached_property
     def values(self) -> CodeValues[bytes]:
-        """The values that follow from the code of each file."""
+        """The cached values that depend on the code of each file."""
         return CodeValues(self.project, self.program, "flydsl files", bytes, self._state)
 
     def _state(self, name: str) -> str:
-        """The state of what values rest on besides files."""
+        """Return the state of a dependency that is not a file."""
         if name == CONTRACT:
             return repr(self.contract)
         if name == PACKAGE:
@@ -109,7 +109,9 @@ class FlyCode:
         return self.answers.state(name) if Answers.is_question(name) else self.words.state(name)
 
     def tree_of(self, path: str) -> FlyTree:
-        """One file with what it needs of the others. The latest ones are kept, up to :data:`MAX_UNPACKED`."""
+        """Return the tree of one file and the code of others that it needs. The latest trees are kept, up to
+        :data:`MAX_UNPACKED`.
+        """
         if path not in self._trees:
             file = self.program.load(path)
             self._unpacked += len(file.source.text) if file is not None else 0
@@ -122,7 +124,7 @@ class FlyCode:
         return self._trees[path]
 
     def _forget(self) -> None:
-        """Drop all trees, and what is unpacked for them. They refer to themselves, and no collector runs during `opschema lint`."""
+        """Drop all trees and their unpacked functions. They form reference cycles, and no collector runs during `opschema lint`."""
         self._unpacked = 0
         for tree in self._trees.values():
             for kept in (vars(tree), tree.failing):
@@ -156,7 +158,7 @@ class FlyCode:
 
 
 class FlyFile:
-    """One file of FlyDSL code. What is found in it is kept while the file and what was read for it stay the same."""
+    """One file of FlyDSL code. Its results are kept while the file and its dependencies stay the same."""
 
     def __init__(self, code: FlyCode, path: str) -> None:
         self.code = code
@@ -169,7 +171,7 @@ class FlyFile:
 
     @property
     def kept(self) -> Group[bytes]:
-        """What earlier runs found in it."""
+        """Results of earlier runs for this file."""
         return self.code.values.group(self.path)
 
     @property
@@ -179,11 +181,11 @@ class FlyFile:
 
     @property
     def listed(self) -> list[Listed]:
-        """The functions that are traced in it."""
+        """The functions that it traces."""
         return _listed(self.kept, lambda: self.tree)
 
     def value(self, key: str, kind: type[T], find: Callable[[FlyTree], T]) -> T:
-        """A value that follows from its code, which msgspec can encode."""
+        """Return a value that depends on its code and that msgspec can encode."""
         return kept_value(self.kept, key, kind, lambda: find(self.tree))
 
 
@@ -196,5 +198,5 @@ def _in_list(item: Traced) -> Listed:
 
 
 def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
-    """The FlyDSL code of a workspace as one tree."""
+    """Read the FlyDSL code of a workspace as one tree."""
     return FlyCode(project, options).tree

@@ -48,7 +48,7 @@ class Contract(msgspec.Struct, frozen=True):
     own: bool = False
 
     def surely(self, *eras: Era) -> bool:
-        """Whether only these eras are possible: what a rule asks that holds in them only."""
+        """Whether only these eras are possible."""
         return bool(self.source) and self.eras <= set(eras)
 
     @property
@@ -100,7 +100,7 @@ def _era(release: Version) -> Era:
 
 
 def _era_of(text: str) -> Era | None:
-    """The era of a FlyDSL by the file that makes arguments of tensors; None for one of no known form."""
+    """Return the era of a FlyDSL, by the file that makes arguments of tensors; None if its form is unknown."""
     if "def from_torch_tensor(" in text:
         return Era.CURRENT
     if "dynamic_layout" in text:
@@ -117,6 +117,6 @@ def _text(project: Project, path: str) -> str:
 
 
 def known(releases: Iterable[Version]) -> str:
-    """Releases in words: the first and the last."""
+    """Format releases as a range: the first and the last."""
     found = sorted(releases)
     return f"{found[0]} to {found[-1]}" if len(found) > 1 else "".join(map(str, found))

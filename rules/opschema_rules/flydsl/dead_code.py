@@ -1,5 +1,5 @@
-"""Code that does not run while a function is traced: what is under a condition that is known, by the tree alone, to be the other
-way or behind statements that leave, and functions inside others that only such code names.
+"""Finds code that never runs while a function is traced: code under a condition that is constant in the tree, code after statements
+that leave, and nested functions that only such code names.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from opschema_rules.flydsl.needs import is_const_expr
 
 
 def may_pass(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether an error at a place may be none: it is not reached, handled, or for some releases only."""
+    """Whether an error at a place may not occur: the place is not reached, the error is handled, or it is for some releases
+    only.
+    """
     return is_guarded(body, at) or is_dead(tree, body, at)
 
 
 def is_dead(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether what stands at a place does not run."""
+    """Whether the code at a place never runs."""
     around = [item for item in body.outward() if item.definition is not None]
     if any(at in _dead_in(tree, item) for item in body.outward()):
         return True
@@ -33,7 +35,7 @@ def is_dead(tree: FlyTree, body: Body, at: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _dead_in(tree: FlyTree, body: Body) -> SpanSet:
-    """The stretches of a body that do not run."""
+    """The stretches of a body that never run."""
     known = {expr.span: _holds(tree, body, expr) for expr, _, _ in _conditions(body)}
     dead = [span for expr, span, runs in _conditions(body) if known[expr.span] is (not runs)]
     return SpanSet([*dead, *behind_exits(body, _leaves)])
@@ -47,7 +49,7 @@ def _leaves(item: Statement) -> bool:
 
 @lru_cache(maxsize=256)
 def _run_in(tree: FlyTree, outermost: Body) -> frozenset[Body]:
-    """The functions inside a function, and itself, that code which may run names, or a decorator takes."""
+    """Return the function and those of its nested functions that running code may name, or that have a decorator."""
     bodies, named = list(tree.bodies.inside(outermost)), defaultdict[str, list[Body]](list)
     for item in bodies:
         named[item.function.name if _is_only_named(item) and item.function is not None else ""].append(item)
@@ -63,13 +65,13 @@ def _run_in(tree: FlyTree, outermost: Body) -> frozenset[Body]:
 
 
 def _is_only_named(body: Body) -> bool:
-    """Whether code can run a function only by its name, which a function around it binds."""
+    """Whether code can only run a function by its name, which an enclosing function binds."""
     function, around = body.function, body.parent
     return function is not None and around is not None and around.function is not None and not function.decorators
 
 
 def _conditions(body: Body) -> Iterator[tuple[Expr, Span, bool]]:
-    """The conditions of a body, each with a stretch and whether this runs if the condition holds, or if it does not."""
+    """Yield the conditions of a body, each with a stretch and the truth value for which that runs."""
     for item in body.scope.conditions:
         if item.kind == "if":
             yield item.expr, item.body, True
@@ -87,7 +89,7 @@ def _conditions(body: Body) -> Iterator[tuple[Expr, Span, bool]]:
 
 
 def _holds(tree: FlyTree, body: Body, condition: Expr) -> bool | None:
-    """Whether a condition holds; None if it is not known, as where it reads a parameter."""
+    """Whether a condition holds; None if it is not known, for example because it reads a parameter."""
     expr = condition.items[1] if is_const_expr(condition) else condition
     for part in expr.walk():
         first = part.text.partition(".")[0] if part.kind == "name" else ""

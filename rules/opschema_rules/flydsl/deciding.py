@@ -14,13 +14,13 @@ _EACH = [re.compile(rf"{word}\b") for word in ("if", "while", "assert", "range")
 
 
 def deciding(text: str, params: Iterable[Param]) -> set[str]:
-    """The parameters that stand behind a word by which Python may decide."""
+    """Return the parameters that follow a word by which Python may decide."""
     said = {word for match in _DECIDING.finditer(text) for word in _WORD.findall(match[1])}
     return {item.name for item in params if item.name in said}
 
 
 class Decisions:
-    """The lines of a file that hold such a word, found once for all its functions, which nest."""
+    """The lines of a file that contain such a word, found once for all of its nested functions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -28,13 +28,13 @@ class Decisions:
         self._words: dict[int, frozenset[str]] = {}
 
     def may_decide(self, function: Function) -> bool:
-        """Whether a parameter of a function stands in one of its lines."""
+        """Whether one of these lines in a function contains one of its parameters."""
         names = {item.name for item in function.params}
         first, last = (bisect_left(self._starts, place) for place in function.outer) if names else (0, 0)
         return any(not names.isdisjoint(self._words_behind(start)) for start in self._starts[first:last])
 
     def _words_behind(self, start: int) -> frozenset[str]:
-        """The words behind a deciding one, up to the end of the line."""
+        """Return the words between such a word and the end of its line."""
         if start not in self._words:
             match = _DECIDING.match(self._text, start)
             self._words[start] = frozenset(_WORD.findall(match[1])) if match is not None else frozenset()
@@ -42,7 +42,7 @@ class Decisions:
 
 
 def _first_of_lines(text: str) -> Iterator[int]:
-    """The places of the first such word of each line. Searching for each word alone is several times faster than for all at
+    """Yield the place of the first such word of each line. Searching for one word at a time is several times faster than for all at
     once: a pattern with a constant prefix is searched for like a string.
     """
     matches = (match.start() for pattern in _EACH for match in pattern.finditer(text))
@@ -56,6 +56,6 @@ def _first_of_lines(text: str) -> Iterator[int]:
 
 
 def is_in_word(text: str, start: int) -> bool:
-    """Whether a place in a text is inside a word, or at its end."""
+    """Whether a place in a text is inside or at the end of a word."""
     before = text[start - 1 : start]
     return before == "_" or before.isalnum()

@@ -19,25 +19,25 @@ ROOT = "flydsl"
 """The top package."""
 
 MARK = ROOT
-"""The word that every file that uses the package holds, or gets from one that does."""
+"""The word in every file that uses the package, or in the file that it imports the package's names from."""
 
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
-"""FlyDSL's file that makes arguments of tensors, which tells a release from the others."""
+"""The file of FlyDSL that makes arguments of tensors; it distinguishes releases."""
 
 NEAR = 10
-"""One of so many files that a file is needed which imports from them: how many may be parsed without need."""
+"""One in this many files must turn out to be needed when files that import from it are parsed in advance."""
 
 _USES = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t]+flydsl\b")
 
 
 class FlydslOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``version`` is the FlyDSL that the kernels are for (such as ``0.4.2``); empty, the tree says it."""
+    """``version`` is the FlyDSL that the kernels are for (such as ``0.4.2``); if empty, it is read from the tree."""
 
     version: str = ""
 
 
 EXTRA = "EXTRA_SOURCE_DIRS"
-"""The variable that names folders whose files go into every key, in the environment or in FlyDSL."""
+"""The variable that lists folders whose files are part of every key, in the environment or in FlyDSL."""
 
 _HOLDS_EXTRA: Reading[bytes, bool] = Reading("flydsl extra folders", lambda data: EXTRA.encode() in data, bool)
 
@@ -46,12 +46,12 @@ _HOLDS_MARK = Reading("flydsl mentions", lambda data: MARK.encode() in data, boo
 
 
 def holding(project: Project) -> Iterator[str]:
-    """The Python files that hold the word."""
+    """Return the Python files that contain the word."""
     return _found(project, _HOLDS_MARK)
 
 
 def naming_folders(project: Project) -> Iterator[str]:
-    """The Python files that name folders for the keys of kernels."""
+    """Return the Python files that list folders for the keys of kernels."""
     return _found(project, _HOLDS_EXTRA)
 
 
@@ -78,17 +78,17 @@ def is_of_flydsl(item: Import) -> bool:
 
 
 def own_sources(project: Project) -> list[str]:
-    """FlyDSL's own :data:`JIT_ARGUMENT`, wherever it lies in the workspace."""
+    """Return the paths of FlyDSL's own :data:`JIT_ARGUMENT` in the workspace."""
     return [path for path in project.workspace.files if f"/{path}".endswith(f"/{JIT_ARGUMENT}")]
 
 
 def installed(project: Project, folder: str) -> list[str]:
-    """All Python files of FlyDSL's package in a folder, which is what an installation has of it."""
+    """Return all Python files of FlyDSL's package in a folder, as an installation has them."""
     return [path for path in project.workspace.files if path.startswith(f"{folder}{MARK}/") and path.endswith(".py")]
 
 
 def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
-    """The Python files that the pack reads in any case: those that hold the word, and all of FlyDSL where it is developed."""
+    """Yield the Python files that the pack always reads: those with the word, and all of FlyDSL if the workspace develops it."""
     used: list[str] = []
     for path in holding(project):
         used.append(path)
@@ -100,7 +100,9 @@ def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
 
 
 def _near(project: Project, targets: Collection[str], known: Collection[str]) -> list[str]:
-    """Further files that import from ``targets``, if they are few: most of them get FlyDSL's names from there, and are needed."""
+    """Return further files that import from ``targets``, if they are few: most of these get FlyDSL's names from there and are
+    needed.
+    """
     others = [path for path in project.workspace.files if path.endswith(".py") and path not in known]
     imported = dict(project.scan(IMPORTED, others))
     found = leading_to(Modules(project.workspace.files), imported, others, targets)

@@ -1,8 +1,8 @@
 """Device values: values in a traced function that are known on the GPU only, so that Python cannot count, index or branch by them.
 
 Each number among the parameters is one, unless it is a ``Constexpr``, and so is all that is computed from it. The variable of a
-``for`` over ``range``, which is a loop of the GPU too, is *raw*: not even a number of FlyDSL's, and true wherever Python asks. A
-plain number that an `if` of the GPU changes is one behind it.
+``for`` over ``range``, which is a GPU loop too, is *raw*: not even a FlyDSL number, and true wherever Python asks. A
+plain number that a GPU `if` changes is one behind it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ DeviceValue: TypeAlias = Literal["", "number", "raw", "either"]
 """Empty for what Python may know."""
 
 DEEPEST = 60
-"""Most expressions inside one another, and names that stand for others, that are followed."""
+"""Maximum depth of nested expressions, and of names for other names, to follow."""
 
 ORDER = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _INDEXES = frozenset({"thread_idx", "block_idx"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "&", "|", "^"})
 _Bound: TypeAlias = "Expr | Statement | None"
-"""The value that a name is bound to, the loop that binds it, or None where neither is known. A ``for`` with the span of a
-comprehension is that, in which alone the name is bound.
+"""The value that a name is bound to, the loop that binds it, or None if neither is known. A ``for`` with the span of a
+comprehension binds the name in that comprehension only.
 """
 
 
@@ -58,13 +58,13 @@ class DeviceValues:
 
     @cached_property
     def candidates(self) -> frozenset[str]:
-        """The names that may hold device values, found without following any."""
+        """The names that may hold device values, without following any of them."""
         numbers = [item.name for item in self.traced.parameters if item.kind in (Kind.NUMBER, Kind.PYTHON)]
         changed = {name for body in self.bodies for name in may_change(body)} if rewrites_blocks(self.tree) else set()
         return candidate_names(self.bodies, {*numbers, *changed})
 
     def of(self, body: Body, expr: Expr) -> DeviceValue:
-        """The device value of an expression that stands in a body; nothing is known of a very deep one."""
+        """Return the device value of an expression in a body; empty for a very deeply nested one."""
         if not self._depth:
             self._too_deep = self._circles = False
         self._depth += 1
@@ -96,7 +96,7 @@ class DeviceValues:
         return ""
 
     def _joined(self, body: Body, operands: Iterable[Expr]) -> DeviceValue:
-        """The device value of an operation; unknown operands are taken for plain numbers."""
+        """Return the device value of an operation; unknown operands count as plain numbers."""
         items = list(operands)
         if any(map(_is_no_number, items)):
             return ""
@@ -113,7 +113,7 @@ class DeviceValues:
         return "number" if len(parts) > 2 and parts[-2] in _INDEXES and parts[-1] in ("x", "y", "z") else ""
 
     def _call(self, body: Body, call: Expr) -> DeviceValue:
-        """The device value of a number of FlyDSL that is made of another."""
+        """Return the device value of a FlyDSL number that is converted from another one."""
         name = call.callee
         if not is_number(name.rpartition(".")[2]) or call.keywords != ("",):
             return ""
@@ -139,7 +139,7 @@ class DeviceValues:
         return "number" if changed else found.pop() if len(found) == 1 else ""
 
     def _is_changed(self, body: Body, name: str, at: int) -> bool:
-        """Whether an `if` of the GPU before a place changes a plain number."""
+        """Whether a GPU `if` before a place changes a plain number."""
         if not rewrites_blocks(self.tree):
             return False
         if body not in self._changes:
@@ -150,7 +150,7 @@ class DeviceValues:
         )
 
     def _is_once(self, body: Body, counts: Sequence[Expr]) -> bool:
-        """Whether a loop over a range with these arguments surely has one turn at most."""
+        """Whether a loop over a range with these arguments has at most one iteration."""
         found = [self.tree.evaluator.fold(body, item) for item in counts]
         numbers = [item.value for item in found if isinstance(item, Folded) and isinstance(item.value, int)]
         known = bool(counts) and len(numbers) == len(counts) and numbers[2:] != [0]
@@ -193,7 +193,7 @@ class DeviceValues:
         return self._bound[body]
 
     def bindings(self, body: Body, name: str) -> list[_Bound] | None:
-        """The bindings of a name where a body looks it up; None when they are not in the traced function."""
+        """Return the bindings of a name, as a body looks it up; None if they are not in the traced function."""
         for item in body.outward():
             if item not in self.bodies:
                 return None
@@ -204,7 +204,7 @@ class DeviceValues:
 
 
 def _reaching(bound: list[_Bound], at: int) -> list[_Bound]:
-    """The bindings of a name that a place may see: within a loop over the name those of the innermost such loop."""
+    """Return the bindings of a name that a place may see; inside a loop over the name, those of the innermost such loop."""
     bound = [item for item in bound if not _is_comprehension(item) or item.start <= at < item.end]
     around = [item for item in bound if isinstance(item, Statement) and item.blocks[0][0].start <= at < item.end]
     if not around:
@@ -215,14 +215,12 @@ def _reaching(bound: list[_Bound], at: int) -> list[_Bound]:
 
 @lru_cache(maxsize=512)
 def device_values(tree: FlyTree, traced: Traced) -> DeviceValues:
-    """The device values of one traced function."""
+    """Return the device values of one traced function."""
     return DeviceValues(tree, traced)
 
 
 def launches(tree: FlyTree, traced: Traced) -> bool:
-    """Whether a traced function launches kernels, so that it is called from the host, and all that the tree passes it are plain
-    numbers of the host.
-    """
+    """Whether a traced function launches kernels and is only called from the host. The tree then passes it plain numbers only."""
     return traced.body in _launching(tree)
 
 
@@ -238,13 +236,15 @@ def _launches_in(body: Body) -> bool:
 
 
 def is_loop(loop: Statement) -> bool:
-    """Whether FlyDSL makes a loop of the GPU of a ``for``: over ``range``, called by any name that ends in it."""
+    """Whether FlyDSL turns a ``for`` into a GPU loop: one over ``range``, under any name that ends in it."""
     target, call = loop.exprs
     return is_variable(target) and call.callee.rpartition(".")[2] == "range" and not any(call.keywords)
 
 
 def stays_python(traced: Body, body: Body, at: int) -> bool:
-    """Whether a place in a traced function is in a `for` over something else, as a list, whose loops FlyDSL leaves as they are."""
+    """Whether a place in a traced function is in a `for` over something else, such as a list; FlyDSL leaves loops in it
+    unchanged.
+    """
     for item in body.outward():
         if any(loop.body.start <= at < loop.body.end and is_pythons(item, loop.iterable) for loop in item.scope.loops):
             return True
@@ -265,7 +265,7 @@ def _is_number_written(bound: _Bound) -> bool:
 
 
 def is_plain_number(expr: Expr) -> bool:
-    """Whether an expression is a number as it is written."""
+    """Whether an expression is a numeric literal."""
     return expr.kind == "const" and isinstance(expr.value, int | float)
 
 
@@ -274,18 +274,18 @@ def _is_no_number(expr: Expr) -> bool:
 
 
 def statements_of(body: Body) -> Iterable[Statement]:
-    """The statements of a function, those in blocks too; none of anything else."""
+    """Return the statements of a function, including those in blocks; empty for anything else."""
     return all_statements(body.function.statements) if body.function is not None else ()
 
 
 def names_bound(statements: Sequence[Statement]) -> set[str]:
-    """The names that statements and the comprehensions in them bind."""
+    """Return the names that statements and their comprehensions bind."""
     bound = {name for item in statements for name, _ in _stored(item)}
     return bound | {name for item in statements for target in targets(item) for name in bound_by(target)}
 
 
 def _bindings(body: Body) -> Iterator[tuple[str, _Bound]]:
-    """Each name that a function's own statements bind, with what it is bound to."""
+    """Yield each name that a function's own statements bind, with its binding."""
     for item in statements_of(body):
         yield from _stored(item)
         if item.kind in ("def", "import", "case", "except"):
@@ -293,7 +293,7 @@ def _bindings(body: Body) -> Iterator[tuple[str, _Bound]]:
 
 
 def _stored(item: Statement) -> Iterator[tuple[str, _Bound]]:
-    """The names that a statement and the expressions in it bind; what ``n += 1`` adds leaves a number what it was."""
+    """Yield the names that a statement and its expressions bind; ``n += 1`` keeps a number what it was."""
     if item.kind == "assign":
         for target in item.exprs[:-1]:
             yield from _pairs(target, item.exprs[-1])

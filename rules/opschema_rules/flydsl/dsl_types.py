@@ -1,4 +1,4 @@
-"""FlyDSL's types of arguments and parameters, and the attributes that only one of them has."""
+"""FlyDSL's types of arguments and parameters, and the attributes that only one of these types has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MADE = {
     "make_layout": "Layout",
     "make_ordered_layout": "Layout",
 }
-"""Types of results, by the last word of the function of FlyDSL."""
+"""Result types, by the last word of the FlyDSL function."""
 
 _SLICES = frozenset({"get_slice", "thr_slice"})
 _MMA = (
@@ -34,13 +34,13 @@ ATTRIBUTES = {
     "MmaAtom": frozenset[str](),
     "Layout": frozenset({"rank", "shape", "stride"}),
 }
-"""The attributes of FlyDSL's types in 0.1.8, 0.4.2 and 0.5.0, without those that all of them have."""
+"""The attributes of FlyDSL's types in 0.1.8, 0.4.2 and 0.5.0, without those that all types have."""
 
 _OF_NUMBERS = frozenset({"dtype"})
 
 
 def clash(item: Argument) -> tuple[str, str] | None:
-    """FlyDSL's types of an argument and of its parameter, if both are sure and different."""
+    """Return the FlyDSL types of an argument and its parameter, if both are known and differ."""
     given, parameter = _given(item), item.parameter
     if not given or not (parameter.kind in ON_DEVICE or parameter.dsl in ATTRIBUTES):
         return None
@@ -60,7 +60,7 @@ def _given(item: Argument) -> str:
 
 
 def lacking(tree: FlyTree, target: Traced, parameter: Parameter, given: str) -> str:
-    """An attribute that a function reads of a parameter, and that a value of the type ``given`` does not have."""
+    """Return an attribute that a function reads from a parameter and that a value of the type ``given`` does not have."""
     has = _OF_NUMBERS if is_number(given) else ATTRIBUTES.get(given)
     wanted = ATTRIBUTES.get(parameter.dsl, frozenset[str]()) - (has or frozenset[str]())
     if has is None or parameter.kind is Kind.CONSTEXPR:

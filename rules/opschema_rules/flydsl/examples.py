@@ -29,5 +29,5 @@ BASE_FILES = {
 
 
 def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The files of an example's workspace, by path."""
+    """Return the files of an example's workspace, by path."""
     return files_of(fences, BASE_FILES, KERNELS_PATH, HEAD)

@@ -1,4 +1,4 @@
-"""One file's words and mentions of FlyDSL, kept by its content, so that few functions of few files are decoded."""
+"""Indexes the words of one file and its mentions of FlyDSL, by content, so that few functions of few files are decoded."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ class FileIndex(msgspec.Struct):
 
     words: WordIndex
     imports: list[str]
-    """Its imports from FlyDSL, in full."""
+    """Full names of its imports from FlyDSL."""
     exported: list[str]
-    """The names of the module that stand for FlyDSL or a part of it, ``*`` where it imports all."""
+    """The module's names that refer to FlyDSL or a part of it; ``*`` if it imports all."""
     making: list[str]
-    """The module's functions under decorators of FlyDSL, those with such functions in them, and those in ``forwarding``."""
+    """The module's functions with FlyDSL decorators, functions that contain such functions, and those in ``forwarding``."""
     forwarding: list[str]
-    """The module's functions that have their first argument compiled with all others."""
+    """The module's functions that compile their first argument with all other arguments."""
     uses: list[str]
-    """The dotted uses of the names that these bind."""
+    """The dotted uses of the names that these imports bind."""
     plain: bool
-    """Whether these names mean the same in the entire file."""
+    """Whether these names have the same meaning in the entire file."""
     sized: list[str]
     """The functions with a parameter ``max_size``."""
     taking: list[str]
-    """The last words of the functions that are called with an argument which may be of a kind that no cache key sees."""
+    """The last words of functions that are called with an argument whose kind a cache key may ignore."""
     deciding: list[str]
-    """The functions without decorators that may decide by a parameter in Python."""
+    """The functions without decorators that may use a parameter in a Python decision."""
     calling: list[str]
-    """The last words of the functions that are called by names which may lead to another file."""
+    """The last words of functions called by names that may lead to another file."""
     calling_package: list[str]
-    """Those that are called by names which can lead to FlyDSL's own files alone."""
+    """The last words of functions called by names that can only lead to FlyDSL's own files."""
     passing: dict[str, list[str]]
-    """The last words of such names that calls are passed first, or such functions with whose results that is done, each with the
-    last words of what is called.
+    """The last words of such names that are passed to calls as the first argument, directly or as the function of a passed call;
+    each with the last words of the functions that are called.
     """
     bases: dict[str, list[str]]
     """The classes by the last words of their bases."""
     patching: list[str]
-    """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
+    """The top packages through which the file writes to classes of other files; those of one write are separated by spaces."""
     replacing: list[str]
     """The last words of the names that it sets in other modules, when it is imported or when a function runs."""
     replacing_first: list[str]
-    """Those that it sets when it is imported."""
+    """The last words of the names that it sets in other modules when it is imported."""
     computing: list[str]
-    """Its strings that may be such names, if it sets some that it computes."""
+    """Its strings that may be such names, if it sets names that it computes."""
     unbound: list[str]
-    """The names of a file that imports FlyDSL which nothing around their uses binds."""
+    """The names that nothing around their uses binds, in a file that imports FlyDSL."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
-    """The index of a file."""
+    """Index a file."""
     found = list(scopes_of(file, keep=False))
     scopes = [scope for _, scope in found]
     imports = [item for scope in scopes for item in scope.imports]
@@ -114,7 +114,7 @@ def index_file(file: PythonFile) -> FileIndex:
 
 
 def _bound(scope: Scope) -> Iterator[str]:
-    """The names of what a scope defines, imports and assigns to."""
+    """Yield the names that a scope defines, imports and assigns."""
     yield from (item.name for item in scope.functions)
     yield from (item.name for item in scope.classes)
     yield from (item.name for item in scope.imports)
@@ -143,7 +143,7 @@ def _is_decorated(function: Function, names: set[str]) -> bool:
 
 
 def _leading(scopes: list[Scope]) -> set[str] | None:
-    """The first words of names that may lead to another file, but for those imported from FlyDSL; None for all."""
+    """Return the first words of names that may lead to another file, without those imported from FlyDSL; None for all."""
     found: set[str] = set()
     for scope in scopes:
         imports = [item for item in scope.imports if not is_of_flydsl(item)]
@@ -174,13 +174,13 @@ def _bases(scopes: Iterable[Scope]) -> dict[str, list[str]]:
 
 
 def _first(call: Expr) -> Expr | None:
-    """The function whose result a call is passed first, or the value itself."""
+    """Return the first argument of a call, or the function called there if that is a call itself."""
     first = call.items[1] if len(call.items) > 1 else None
     return first.items[0] if first is not None and first.kind == "call" else first
 
 
 def _name(expr: Expr | None) -> str:
-    """A name, also in `name[0]` and `name(x)`; empty for anything else."""
+    """Return the name in an expression, also in `name[0]` and `name(x)`; empty for anything else."""
     while expr is not None and expr.kind in ("call", "subscript"):
         expr = expr.items[0]
     return expr.text if expr is not None and expr.kind == "name" else ""
@@ -192,7 +192,7 @@ def _leads(leading: Collection[str] | None, name: str) -> bool:
 
 
 def _patches(file: PythonFile) -> Iterator[str]:
-    """The top packages through which each statement goes that may write to a class; none of the file itself."""
+    """Yield the top packages through which each statement that may write to a class does so; empty for the file itself."""
     body = file.body
     packages = {item.name: "" if item.level else item.module.partition(".")[0] for item in body.imports}
     classes = packages | {item.name: "" for item in body.classes}
@@ -218,7 +218,7 @@ def _uses(used: Iterable[set[str]], names: set[str]) -> set[str]:
 
 
 def _holding(scope: Scope) -> Iterator[str]:
-    """The names that hold lists, dicts and sets, or what is taken of some in a loop or by a test."""
+    """Yield the names that hold lists, dicts and sets, or elements of some in a loop or by a test."""
     tests = (item for item in scope.functions if any(name.endswith("parametrize") for name in item.decorator_names))
     yield from (param.name for item in tests for param in item.params)
     yield from (item.target for item in scope.assigns if item.value is not None and item.value.kind in _DISPLAYS)
@@ -235,7 +235,9 @@ def _is_of_items(call: Expr) -> bool:
 
 
 def _taking(calls: Iterable[Expr], held: Collection[str]) -> Iterator[str]:
-    """The last words of what is called with an argument of a kind that a cache key may miss; ``held`` are names of such."""
+    """Yield the last words of functions called with an argument whose kind a cache key may ignore; ``held`` are names of such
+    values.
+    """
     for call in calls:
         for item in call.items[1:]:
             kind = item.kind

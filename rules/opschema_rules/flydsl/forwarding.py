@@ -1,4 +1,4 @@
-"""Helpers that have the function compiled that they are passed, with the arguments behind it: ``def run(exe, *args)``."""
+"""Helpers that compile a function which they are passed, with the arguments after it: ``def run(exe, *args)``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from opschema_cli.source.python import Expr, Function, Scope
 from opschema_cli.source.word_index import called_word
 
 COMPILE = "compile"
-"""The last word of FlyDSL's function that takes a traced function and its arguments."""
+"""The last word of the FlyDSL function that takes a traced function and its arguments."""
 
 
 def forwarding_call(function: Function) -> Expr | None:
-    """The call by which a helper may have its first argument compiled with all others; None if it does anything else with them."""
+    """Return the call by which a helper may compile its first argument with all others; None if it uses them in any other way."""
     params = function.params
     kinds = [item.kind for item in params]
     if function.decorators or kinds not in (["normal", "vararg"], ["posonly", "vararg"]):

@@ -1,6 +1,6 @@
 """GPU blocks: the blocks of a traced function that FlyDSL makes functions of, so that Python does not run them as written.
 
-These are the bodies of a `for` over ``range``, of a `while` and of an `if`, whether its condition is a value of the GPU or one of
+These are the bodies of a `for` over ``range``, of a `while` and of an `if`, whether its condition is a GPU value or one of
 Python. Blocks under ``const_expr``, other loops with the loops in them, and loops over ``range(..., init=...)`` stay as they are.
 """
 
@@ -25,7 +25,7 @@ from opschema_rules.flydsl.usage import is_meant_to_fail
 
 
 class Step(msgspec.Struct, frozen=True, eq=False):
-    """A block of ``statement`` that is entered: ``gpu`` if FlyDSL makes a function of it, ``loop`` if it repeats."""
+    """A block of ``statement`` that execution enters: ``gpu`` if FlyDSL makes a function of it, ``loop`` if it repeats."""
 
     statement: Statement
     block: int
@@ -38,7 +38,7 @@ class Step(msgspec.Struct, frozen=True, eq=False):
 
 
 class Stop(msgspec.Struct, frozen=True, eq=False):
-    """A statement of a function and the way to it; ``followed`` if other statements of the function may run after it."""
+    """A statement of a function and the blocks around it; ``followed`` if other statements of the function may run after it."""
 
     statement: Statement
     steps: tuple[Step, ...] = ()
@@ -56,11 +56,11 @@ class Stop(msgspec.Struct, frozen=True, eq=False):
 
 
 Finder: TypeAlias = "Callable[[FlyTree, Traced, Body], Iterable[Diagnostic]]"
-"""Finds what is wrong in the body of a traced function, or of one inside it."""
+"""Finds errors in the body of a traced function, or of a function inside it."""
 
 
 def in_rewritten(tree: FlyTree, find: Finder) -> Iterator[Diagnostic]:
-    """The findings in each function that FlyDSL rewrites, and in those inside it; none in what is meant to fail."""
+    """Yield the findings in each function that FlyDSL rewrites and in nested ones, without functions that are expected to fail."""
     for traced, body in _rewritten(tree):
         found = list(find(tree, traced, body))
         if found and not is_meant_to_fail(tree, traced.body):  # which takes longer than to find nothing
@@ -69,14 +69,14 @@ def in_rewritten(tree: FlyTree, find: Finder) -> Iterator[Diagnostic]:
 
 @lru_cache(maxsize=2)
 def _rewritten(tree: FlyTree) -> list[tuple[Traced, Body]]:
-    """The functions that FlyDSL rewrites so, with those inside them, if the tree's release does that."""
+    """Return the functions whose blocks FlyDSL rewrites, with nested ones, if the tree's release does that."""
     kept = tree.traced if rewrites_blocks(tree) else ()
     found = ((traced, body) for traced in kept for body in tree.within(traced))
     return [(traced, body) for traced, body in found if body.function is not None and tree.around(body) is traced]
 
 
 def stops(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Stop]:
-    """The statements of a function, those in blocks too. Up to 0.1.8 FlyDSL runs some `while` loops as Python does."""
+    """Yield the statements of a function, including those in blocks. Up to 0.1.8 FlyDSL runs some `while` loops as Python does."""
     rewrites_while = tree.contract.surely(Era.SPLIT, Era.CURRENT)
     yield from _Stops(traced, body, rewrites_while).of(
         body.function.statements if body.function is not None else (), (), False
@@ -110,12 +110,12 @@ class _Stops(msgspec.Struct, frozen=True):
 
 
 def is_gpu_loop(iterable: Expr) -> bool:
-    """Whether a `for` over an expression is a loop of the GPU whose body becomes a function."""
+    """Whether a `for` over an expression is a GPU loop whose body becomes a function."""
     return iterable.callee.rpartition(".")[2] == "range" and "init" not in iterable.keywords
 
 
 def excludes(one: Sequence[Step], other: Sequence[Step]) -> bool:
-    """Whether two ways lead through different branches of one `if` that no loop repeats."""
+    """Whether two paths lead through different branches of one `if` that no loop repeats."""
     for first, second in zip(one, other, strict=False):
         if first.statement is not second.statement or first.loop:
             return False
@@ -125,7 +125,7 @@ def excludes(one: Sequence[Step], other: Sequence[Step]) -> bool:
 
 
 def block_spans(scope: Scope) -> Iterator[Span]:
-    """The spans of what may be GPU blocks of a function, of a loop with its variable; for checks that decode no statements.
+    """Yield the spans of possible GPU blocks of a function, a loop's with its variable, without decoding statements.
 
     Bodies of `while`, and blocks of `try` and `match`, are included: facts do not distinguish them.
     """
@@ -143,7 +143,7 @@ def block_spans(scope: Scope) -> Iterator[Span]:
 
 
 def head(body: Body, item: Statement) -> str:
-    """The source text of a block's first line, without line breaks."""
+    """Return the source text of a block's first line, without line breaks."""
     text = body.file.text(item.exprs[-1])
     written = " ".join(text.split())
     if item.kind == "for":

@@ -1,4 +1,4 @@
-"""Plain functions that decide, in Python, by a device value which a kernel passes them while it is traced."""
+"""Finds plain functions that make a Python decision on a device value, which a kernel passes them while it is traced."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 class HelperBranch(msgspec.Struct, frozen=True, eq=False):
-    """An expression by which a helper decides with the statement ``what`` (``if``), and the call in a traced function that passes
-    it a device value.
+    """An expression by which a helper decides in the statement ``what`` (``if``), and the call in a traced function that passes it
+    a device value.
     """
 
     helper: Body
@@ -30,7 +30,7 @@ class HelperBranch(msgspec.Struct, frozen=True, eq=False):
 
 
 def helper_branches(values: DeviceValues) -> Iterator[HelperBranch]:
-    """The branches of the helpers that a traced function calls."""
+    """Yield the branches of the helpers that a traced function calls."""
     for body in values.bodies:
         for call in body.scope.calls:
             arguments = list(_device_arguments(values, body, call)) if _may_decide(values, body, call) else []
@@ -48,13 +48,15 @@ def _is_plain(values: DeviceValues, helper: Body) -> bool:
 
 
 def _may_decide(values: DeviceValues, body: Body, call: Expr) -> bool:
-    """Whether a function may decide by an argument that a call passes it."""
+    """Whether a function may decide by an argument of a call."""
     named = call.callee and values.tree.words.is_deciding(call.callee.rpartition(".")[2])
     return bool(named) and not values.candidates.isdisjoint(words(body, call))
 
 
 def _device_arguments(values: DeviceValues, body: Body, call: Expr) -> Iterator[tuple[str, Expr]]:
-    """The device values that a call passes for parameters by which the function may decide, with the names of these."""
+    """Yield the device values that a call passes to parameters by which the function may decide, with the names of these
+    parameters.
+    """
     params, asked = _asked(values, body, call.callee)
     for param, argument in zip(params_for(call, params), call.items[1:], strict=True) if asked else ():
         wanted = param is not None and param.name in asked and not values.candidates.isdisjoint(words(body, argument))
@@ -63,7 +65,7 @@ def _device_arguments(values: DeviceValues, body: Body, call: Expr) -> Iterator[
 
 
 def _asked(values: DeviceValues, body: Body, callee: str) -> tuple[tuple[Param, ...], set[str]]:
-    """The parameters of a function, and those by which it may decide."""
+    """Return the parameters of a function, and the names of those by which it may decide."""
     names = values.tree.names
     if callee.partition(".")[0] != body.this:
         found = names.parameters(body, callee)
@@ -76,7 +78,7 @@ def _asked(values: DeviceValues, body: Body, callee: str) -> tuple[tuple[Param, 
 
 
 def _decisions(tree: FlyTree, helper: Body, name: str) -> Iterator[tuple[Expr, str]]:
-    """The expressions by which every call of a function decides with a parameter, before any statement that may leave it."""
+    """Yield the expressions by which every call of a function decides on a parameter, before any statement that may leave it."""
     for item in helper.function.statements if helper.function is not None else ():
         found = _decision(tree, helper, item, name)
         if found is not None:
@@ -91,7 +93,7 @@ def _decisions(tree: FlyTree, helper: Body, name: str) -> Iterator[tuple[Expr, s
 
 
 def _decision(tree: FlyTree, helper: Body, item: Statement, name: str) -> tuple[Expr, str] | None:
-    """The expression by which a statement decides."""
+    """Return the expression by which a statement decides."""
     if item.kind in ("if", "while", "assert"):
         return (item.exprs[0], item.kind) if _decides(tree, helper, item.exprs[0], name) else None
     if item.kind == "for" and item.exprs[1].callee == "range":
@@ -104,7 +106,7 @@ def _decision(tree: FlyTree, helper: Body, item: Statement, name: str) -> tuple[
 
 
 def _decides(tree: FlyTree, helper: Body, expr: Expr, name: str) -> bool:
-    """Whether Python asks if a value is true that is computed of a parameter."""
+    """Whether Python tests the truth of a value that is computed from a parameter."""
     while expr.kind == "boolop" or (expr.kind == "unary" and expr.text == "not"):
         expr = expr.items[0]
     if expr.kind == "compare" and expr.text in ORDER:
@@ -114,7 +116,7 @@ def _decides(tree: FlyTree, helper: Body, expr: Expr, name: str) -> bool:
 
 
 def _is_constant(tree: FlyTree, helper: Body, expr: Expr) -> bool:
-    """Whether an expression is a number of the helper's module by its name."""
+    """Whether an expression is the name of a number in the helper's module."""
     if not is_variable(expr) or helper.binder(expr.text) is not None:
         return False
     found = tree.evaluator.fold(helper, expr)

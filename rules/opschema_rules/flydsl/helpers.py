@@ -1,4 +1,4 @@
-"""The helpers that are traced into compiled functions and whose source their cache keys leave out."""
+"""Helpers that are traced into compiled functions whose cache keys do not contain the helpers' source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfil
 
 
 class Helper(msgspec.Struct, frozen=True, array_like=True):
-    """A ``call`` by which the plain function ``target`` is traced into the function ``into``, whose key does not see it."""
+    """A ``call`` through which the plain function ``target`` is traced into the function ``into``, whose key does not contain
+    it.
+    """
 
     callee: str
     call: Place
@@ -29,12 +31,12 @@ class Helper(msgspec.Struct, frozen=True, array_like=True):
 
 
 def helpers_of(file: FlyFile) -> list[Helper]:
-    """Those of the functions that a file traces."""
+    """Return the helpers of the functions that a file traces."""
     return file.value("helpers", list[Helper], lambda tree: list(unseen_helpers(tree)))
 
 
 def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
-    """The calls of plain functions in other folders than the compiled function's, or by an attribute of their module.
+    """Yield the calls of plain functions in folders other than the compiled function's, or by an attribute of their module.
 
     Kernels and captured functions are followed wherever they are, functions under ``jit``, which have keys of their own, by
     their own folder, and plain functions in the same folder.
@@ -46,8 +48,8 @@ def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
 
 
 def is_compiled(tree: FlyTree, traced: Traced) -> bool:
-    """Whether a function is surely compiled by itself, and not only traced into others: it launches, the function around it
-    returns it, the module calls it, or it is passed to ``flyc.compile``.
+    """Whether a function is compiled on its own, and not only traced into others: it launches, the enclosing function returns it,
+    the module calls it, or it is passed to ``flyc.compile``.
     """
     around = traced.body.parent
     if around is None or tree.around(around) is not None:
@@ -63,7 +65,7 @@ def is_compiled(tree: FlyTree, traced: Traced) -> bool:
 
 
 def _gives(returned: Expr, name: str) -> bool:
-    """Whether what a function returns is or holds what a name stands for."""
+    """Whether a returned expression is a name or contains it."""
     if returned.kind in ("tuple", "list", "dict"):
         return any(_gives(item, name) for item in returned.items)
     return returned.kind == "name" and returned.text == name
@@ -90,19 +92,19 @@ def _unseen(tree: FlyTree, traced: Traced, calls: _Calls) -> Iterator[Helper]:
 
 
 def _captured_functions(tree: FlyTree, body: Body) -> list[Body]:
-    """The functions that a function captures, as a launcher does the kernel beside it: the key follows them all."""
+    """Return the functions that a function captures, as a launcher captures the kernel beside it: the key follows all of them."""
     return [found for cell in tree.closures.cells(body) if (found := tree.closures.function_of(cell)) is not None]
 
 
 class _Calls:
-    """The calls of functions at the top of modules by names of the module; many launchers reach the same bodies."""
+    """The calls of top-level functions by names of the module; many launchers reach the same bodies."""
 
     def __init__(self, tree: FlyTree) -> None:
         self._tree = tree
         self._known: dict[Body, list[tuple[Body, Expr, Body]]] = {}
 
     def of(self, traced: Body) -> list[tuple[Body, Expr, Body]]:
-        """Those in a body and in what is written inside it."""
+        """Return the calls in a body and in nested functions."""
         if traced not in self._known:
             self._known[traced] = list(self._find(traced))
         return self._known[traced]
@@ -119,7 +121,7 @@ class _Calls:
                     yield body, call, target
 
     def _target(self, body: Body, callee: str) -> Body | None:
-        """The function at the top of a module that a name of the module stands for in a body; none of FlyDSL itself."""
+        """Return the top-level function that a module's name refers to in a body; None for FlyDSL's own."""
         first = callee.partition(".")[0]
         if (
             not _may_be_helper(body.file, first)
@@ -133,7 +135,7 @@ class _Calls:
 
 
 def _may_be_helper(file: PythonFile, name: str) -> bool:
-    """Whether a name of a module may stand for a function of the workspace, by what the module binds it to."""
+    """Whether a module-level name may refer to a function of the workspace, judging by its bindings."""
     bound = file.body.named.get(name)
     if bound is None:
         return any(item.attr == "*" for item in file.body.imports)
@@ -145,12 +147,12 @@ def _is_top_level(body: Body) -> bool:
 
 
 def _is_own(tree: FlyTree, body: Body) -> bool:
-    """Whether a function belongs to FlyDSL itself, which is entirely in every key."""
+    """Whether a function belongs to FlyDSL itself, which is part of every key as a whole."""
     return tree.bodies.program.module_name(body.file.path).partition(".")[0] == ROOT
 
 
 def names_folders(code: FlyCode) -> bool:
-    """Whether something in the workspace, but for FlyDSL itself and texts, names folders for the keys."""
+    """Whether any file of the workspace that configures or runs code, except FlyDSL's own, lists folders for the keys."""
     workspace, own = code.project.workspace, set(code.package.paths)
     if any(path not in own for path in naming_folders(code.project)):
         return True

@@ -1,4 +1,4 @@
-"""Arguments of the host that a launcher does not take, in words."""
+"""Describes host arguments that a launcher does not accept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_none(item: Argument) -> bool:
 
 
 def what_is_unfit(tree: FlyTree, item: Argument) -> str:
-    """A description of an argument of a launcher that is neither a tensor nor a number, or a tensor for a number; else empty."""
+    """Describe a launcher's argument that is neither a tensor nor a number, or is a tensor for a number; empty for any other."""
     value = item.value
     if item.parameter.kind is Kind.NUMBER and is_no_scalar(tree, item.call.body, item.expr):
         return "a tensor"
@@ -31,10 +31,12 @@ def what_is_unfit(tree: FlyTree, item: Argument) -> str:
 
 
 def what_is_no_stream(tree: FlyTree, item: Argument) -> str:
-    """The reason why an argument is no stream: a string, a float or a display, or a class instead of an instance; else empty."""
+    """Return why an argument is not a stream: a string, a float, a collection, or a class instead of an instance; empty if it may
+    be one.
+    """
     value = item.value
     if isinstance(value.value, str | float) or value.kind in _DISPLAYS:
-        return f"`{item.text}` is none"
+        return f"`{item.text}` is not one"
     if value.kind == "name" and tree.names.external(item.call.body, value.text) in _STREAMS:
         return f"`{item.text}` is a class: write `{item.text}()`"
     return ""

@@ -1,4 +1,4 @@
-"""Values that are surely Python's own where a function is traced: numbers, constants and variables of the code around it."""
+"""Recognizes Python values in traced functions: numbers, constants and variables of the code around them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from opschema_rules.flydsl.rebinding import is_bound_around
 _OPERATORS = frozenset({"+", "-", "*", "//", "%", "/", "**", "<<", ">>", "&", "|"})
 
 _NUMBERS = frozenset({"int", "float", "bool", "len", "round", "ord", "max", "min"})
-"""Functions of Python's that return numbers, or one of their arguments."""
+"""Built-in functions that return numbers, or one of their arguments."""
 
 
 def is_of_host(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-    """Whether an expression in traced code surely is a value of Python's: a number, a variable of the module or of the factory
-    around a traced function, a ``Constexpr``, the variable of an unrolled loop, or computed of these.
+    """Whether an expression in traced code is known to be a Python value: a number, a variable of the module or of the factory
+    around a traced function, a ``Constexpr``, the variable of an unrolled loop, or a value computed from these.
     """
     match expr.kind:
         case "const":
@@ -32,7 +32,7 @@ def is_of_host(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> 
 
 
 def _is_computed(tree: FlyTree, body: Body, name: str, hops: int) -> bool:
-    """Whether a variable of traced code counts an unrolled loop, or has one value, which is of Python."""
+    """Whether a variable of traced code counts an unrolled loop, or has exactly one value, which is a Python value."""
     binder = body.binder(name)
     bound = binder.scope.named.get(name, ()) if binder is not None else ()
     if binder is None or not bound or any(item.name == name for item in binder.params) or name in binder.file.rebound:
@@ -45,7 +45,7 @@ def _is_computed(tree: FlyTree, body: Body, name: str, hops: int) -> bool:
 
 
 def _is_outside(tree: FlyTree, body: Body, name: str) -> bool:
-    """Whether a variable is a `Constexpr` of the traced function around, or has its value before that is traced."""
+    """Whether a variable is a `Constexpr` of the enclosing traced function, or is assigned before that function is traced."""
     binder, around = body.binder(name), tree.around(body)
     module = tree.bodies.module(body.file)
     if binder is None:
@@ -61,7 +61,7 @@ def _is_outside(tree: FlyTree, body: Body, name: str) -> bool:
 
 @cached_on_argument
 def _made(binder: Body) -> frozenset[str]:
-    """The variables that a call may give their values, so that they may be instances whose classes have operators of their own."""
+    """The variables whose values may come from a call, and so may be instances of classes with their own operators."""
     values = ((item.target, item.value) for item in binder.scope.assigns if item.value is not None)
     return frozenset(name for name, value in values if any(map(_is_making, value.walk())))
 
@@ -76,7 +76,7 @@ def _called_while_traced(tree: FlyTree) -> dict[Body, bool]:
 
 
 def _is_called_by_host(tree: FlyTree, factory: Body) -> bool:
-    """Whether no traced function calls the factory around a traced one, which would pass it values of the GPU."""
+    """Whether no traced function calls the factory around a traced one, which might pass it GPU values."""
     known = _called_while_traced(tree)
     if factory not in known:
         known[factory] = any(tree.around(caller) is not None for caller, _ in tree.bodies.calls_of(factory))

@@ -1,4 +1,4 @@
-"""Attributes of instances that methods under ``jit`` bake into what they compile."""
+"""Instance attributes that methods under ``jit`` compile into their code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opschema_rules.flydsl.model import FlyTree, Traced
 
 
 class Baked(msgspec.Struct, frozen=True):
-    """An attribute that the method ``traced`` reads at ``use`` in ``body``, and where instances get it."""
+    """An attribute that the method ``traced`` reads at ``use`` in ``body``, and the assignment that sets it."""
 
     traced: Traced
     attribute: str
@@ -26,7 +26,7 @@ class Baked(msgspec.Struct, frozen=True):
 
 
 def baked_attributes(tree: FlyTree) -> Iterator[Baked]:
-    """The attributes of instances that compiled methods depend on, each once for each method, at its first read."""
+    """Yield the instance attributes that compiled methods depend on, each once per method, at its first read."""
     for traced in tree.traced if has_computed_key(tree) else ():
         if traced.kind == "jit" and traced.body.this == "self" and traced.takes_instance and is_compiled(tree, traced):
             yield from _baked(tree, traced)
@@ -47,7 +47,7 @@ def _baked(tree: FlyTree, traced: Traced) -> Iterator[Baked]:
 
 
 def _reads(tree: FlyTree, traced: Traced) -> Iterator[tuple[Body, Use]]:
-    """The reads of attributes in a method and in those that it calls, in turn."""
+    """Yield the reads of attributes in a method, and in the methods that it calls, directly or indirectly."""
     around = traced.body.parent
     assert around is not None
     methods = {item.function.name: item for item in tree.bodies.within(around) if item.function is not None}
@@ -64,7 +64,7 @@ def _reads(tree: FlyTree, traced: Traced) -> Iterator[tuple[Body, Use]]:
 
 
 def _written(tree: FlyTree, traced: Traced, owner: ClassRef, attribute: str) -> Assign | None:
-    """The one place where instances get an attribute from what they are made with."""
+    """Return the only assignment of an attribute, if it depends on the arguments of the constructor."""
     around = traced.body.parent
     assert around is not None
     methods = [item for item in tree.bodies.within(around) if item.function is not None]
@@ -95,7 +95,7 @@ def _is_dataclass(tree: FlyTree, around: Body) -> bool:
 
 
 def _argument_words(tree: FlyTree, traced: Traced) -> set[str]:
-    """The last words of the arguments of callers, which the key may hold."""
+    """Return the last words of the callers' arguments, which may be part of the key."""
     calls = [call for call in traced.calls if tree.around(call.body) is None]
     parts = [part for call in calls for item in call.expr.items[1:] for part in item.walk()]
     return {part.text.rpartition(".")[2] for part in parts if part.kind in ("name", "attribute")}

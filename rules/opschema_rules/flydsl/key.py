@@ -12,10 +12,10 @@ from packaging.version import Version
 from opschema_rules.flydsl.model import FlyTree
 
 GLOBALS_SINCE = Version("0.2.0")
-"""The first release whose key has the values of the modules' variables that a function reads."""
+"""The first release whose key contains the module variables that a function reads."""
 
 ENUMERATIONS_SINCE = Version("0.3.2")
-"""The first release whose key has captured members of enumerations."""
+"""The first release whose key contains captured enumeration members."""
 
 PROGRAM_SINCE = Version("0.5.0")
 """The first release whose key is the traced program."""
@@ -29,27 +29,27 @@ _PROGRAM = "def _artifact_cache_key("
 
 
 def is_program(tree: FlyTree) -> bool | None:
-    """Whether the key is the traced program; None when that is not known."""
+    """Whether the key is the traced program; None if that is not known."""
     return _sees(tree, PROGRAM_SINCE, _PROGRAM)
 
 
 def has_computed_key(tree: FlyTree) -> bool:
-    """Whether a key surely is computed from captured and passed values, so that it can miss what the program depends on."""
+    """Whether the key is known to be computed from captured and passed values, so that it can miss dependencies of the program."""
     return is_program(tree) is False
 
 
 def sees_globals(tree: FlyTree) -> bool | None:
-    """Whether variables of modules are in the key; None when that is not known."""
+    """Whether module variables are part of the key; None if that is not known."""
     return _sees(tree, GLOBALS_SINCE, "def _snapshot_refs(", _PROGRAM)
 
 
 def sees_enumerations(tree: FlyTree) -> bool | None:
-    """Whether captured members of enumerations are in the key; None when that is not known."""
+    """Whether captured enumeration members are part of the key; None if that is not known."""
     return _sees(tree, ENUMERATIONS_SINCE, "enum.Enum", _PROGRAM)
 
 
 def rewrites_blocks(tree: FlyTree) -> bool:
-    """Whether FlyDSL surely makes functions of the blocks of every `if` and of loops over ``range``."""
+    """Whether FlyDSL is known to make functions of the blocks of every `if` and of loops over ``range``."""
     if tree.contract.own:
         holds = tree.answers.compiler_holds
         return holds(_REWRITER, "def scf_for_dispatch(") is True and holds(_REWRITER, "_could_be_dynamic") is False
@@ -58,7 +58,7 @@ def rewrites_blocks(tree: FlyTree) -> bool:
 
 
 def _sees(tree: FlyTree, since: Version, *marks: str) -> bool | None:
-    """Whether all releases that the tree admits are at least ``since``, or FlyDSL's own file holds one of the marks."""
+    """Whether all releases that the tree admits are at least ``since``, or FlyDSL's own file contains one of the marks."""
     contract = tree.contract
     if contract.own:
         found = [tree.answers.compiler_holds(_FILE, mark) for mark in marks]

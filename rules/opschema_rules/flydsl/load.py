@@ -1,4 +1,4 @@
-"""Load the FlyDSL kernels of a tree: what they trace, launch, wrap and describe."""
+"""Loads the FlyDSL kernels of a tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opschema_rules.flydsl.detection import FlydslOptions
 
 
 def load(project: Project, options: FlydslOptions) -> Loaded:
-    """The files and the code that they are part of as subjects."""
+    """Load the files, and the code that they are part of, as subjects."""
     code = FlyCode(project, options)
 
     def count(loaded: Loaded) -> None:

@@ -1,4 +1,4 @@
-"""The functions that expressions stand for which factories return, or which ``flyc.jit(function)`` makes."""
+"""Resolves expressions to the functions that factories return or that ``flyc.jit(function)`` makes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Made: TypeAlias = "Traced | Body"
 """A traced function, or a plain one by its body."""
 
 MOST_MADE = 8
-"""A factory that returns one of more functions than these is not followed."""
+"""Maximum number of functions that a factory may return to be followed."""
 
 _WHOLE = -1
-"""The place of what is returned by itself, and not in a tuple."""
+"""The place of a result that is returned alone, and not in a tuple."""
 
 _CACHES = frozenset({"functools.cache", "functools.lru_cache"})
-"""Decorators of a factory that leave what it returns as it is."""
+"""Decorators of a factory that return its result unchanged."""
 
 
 class MadeFunctions:
@@ -38,8 +38,8 @@ class MadeFunctions:
         self._functions: dict[Body, dict[str, list[Body]]] = {}
 
     def of(self, body: Body, expr: Expr) -> tuple[Made, ...]:
-        """The functions that an expression may be, the result of a factory or a name that holds it: surely one of these, or
-        empty if that is not sure.
+        """Return the functions that an expression may be: the result of a factory, or a name that holds it. It is known to be one
+        of these; empty if that is not known.
         """
         if expr.kind == "call":
             return self._by(body, expr)
@@ -66,7 +66,7 @@ class MadeFunctions:
         return ()
 
     def holders(self, made: Made, factory: Body | None) -> set[str]:
-        """The factories that return a function of the first one, and the variables that hold what they return."""
+        """Return the factories that return a function of the first one, and the variables that hold their results."""
         found, waiting, seen = set[str](), [factory], set[Body]()
         while waiting:
             body = waiting.pop()
@@ -83,7 +83,7 @@ class MadeFunctions:
         return any(made is item for items in self.returned(factory).values() for item in items)
 
     def returned(self, factory: Body) -> dict[int, tuple[Made, ...]]:
-        """The functions that a factory may return, by their places in a tuple: surely one of them at each place."""
+        """Return the functions that a factory may return, by place in a tuple. Each place is known to hold one of its functions."""
         if factory not in self._returned:
             self._returned[factory] = {}  # of factories that call each other
             self._returned[factory] = self._find_returned(factory)
@@ -101,7 +101,7 @@ class MadeFunctions:
         return {at: items for at, items in made.items() if len(items) <= MOST_MADE}
 
     def _places(self, factory: Body, returned: Expr) -> dict[int, tuple[Made, ...]]:
-        """The functions that one returned expression of a factory may be, by their places."""
+        """Return the functions that a returned expression of a factory may be, by place in a tuple."""
         if returned.kind == "call":
             called = self.bodies.called(factory, returned.callee)
             return self.returned(called) if called is not None else {}
@@ -111,7 +111,7 @@ class MadeFunctions:
         return {at: made for at, made in found.items() if made}
 
     def _named(self, factory: Body, expr: Expr) -> tuple[Made, ...]:
-        """The functions that a name of a factory may stand for: those that it defines by the name, or what the name is given."""
+        """Return the functions that a name in a factory may refer to: those it defines under the name, or those assigned to it."""
         if expr.kind != "name" or not factory.binds(expr.text):
             return ()
         functions = self._functions_of(factory).get(expr.text, [])
@@ -130,14 +130,14 @@ class MadeFunctions:
         return self._functions[factory]
 
     def _defined(self, body: Body) -> Made | None:
-        """What a function's definition makes; None if that is not sure."""
+        """Return the function that a definition makes; None if that is not known."""
         traced, decorators = self.tree.traced_of(body), body.function.decorators if body.function is not None else ()
         if not decorators:
             return body
         return traced if traced is not None and traced.decorator in decorators else None
 
     def _imported(self, body: Body, dotted: str) -> tuple[Made, ...]:
-        """The functions that a name may stand for which another module defines."""
+        """Return the functions that a name defined by another module may refer to."""
         if self.bodies.imported_from(body, dotted) is None:
             return ()
         found = self.bodies.resolve(body, dotted)
@@ -147,7 +147,7 @@ class MadeFunctions:
         return self._by(self.bodies.module(found.file), value) if value.kind == "call" else ()
 
     def _by(self, body: Body, call: Expr, at: int = _WHOLE) -> tuple[Made, ...]:
-        """The functions that a call may make: one that it traces, or those that a factory returns, at a place of a tuple."""
+        """Return the functions that a call may make: one that it traces, or those that a factory returns, at a place of a tuple."""
         factory = self.bodies.called(body, call.callee)
         if factory is not None:
             return self.returned(factory).get(at, ())
@@ -157,7 +157,7 @@ class MadeFunctions:
 
 
 def _names_of(body: Body, call: Expr) -> Iterator[str]:
-    """The variables that a body gives what a call returns."""
+    """Yield the variables of a body that are assigned the result of a call."""
     index = index_of(body)
     yield from index.targets.get(call.span, ()) if body.cls is None else ()
     unpacked = index.unpacked.get(call.span)

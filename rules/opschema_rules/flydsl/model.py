@@ -27,13 +27,13 @@ from opschema_rules.flydsl.own_package import OwnPackage
 from opschema_rules.flydsl.words import Words
 
 CONTRACT = "contract"
-"""Name of the release that the kernels are for, on which what is found may rest."""
+"""Name of the release that the kernels are for, which results may depend on."""
 
 TracedKind: TypeAlias = Literal["kernel", "jit"]
 
 
 class Kind(Enum):
-    """Kind of value that a parameter of a traced function takes."""
+    """The kind of value that a parameter of a traced function accepts."""
 
     TENSOR = "tensor"
     NUMBER = "number at run time"
@@ -79,7 +79,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def possible_calls(self) -> list[Call]:
-        """The calls of what a factory returns that are of this function, or of the others that it may return instead."""
+        """Calls on results of factories that call this function, or another one that the factory may return instead."""
         return [item for item in self._found if item.others]
 
     @cached_property
@@ -94,7 +94,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     @property
     def factory(self) -> Body | None:
-        """The function in which it is defined; None of one that is in no other."""
+        """The function in which it is defined; None at the top level."""
         around = self.body.parent
         return around if around is not None and around.function is not None else None
 
@@ -105,7 +105,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     @property
     def title(self) -> str:
-        """Its name with those of the functions and classes around it."""
+        """Its name, qualified with the functions and classes around it."""
         names = [item.function or item.cls for item in self.body.outward()]
         return ".".join(item.name for item in reversed(names) if item is not None)
 
@@ -116,7 +116,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def takes_instance(self) -> bool:
-        """Whether its first parameter is the instance or class that it is called on."""
+        """Whether its first parameter is the instance or class of a method call."""
         return self.body.parent is not None and self.body.parent.cls is not None and bool(self.body.this)
 
     @property
@@ -126,7 +126,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def names(self) -> set[str] | None:
-        """The first words of all names in the function and in those inside it; None if it may read all its variables."""
+        """The first words of all names in the function and in nested ones; None if it may read all its variables."""
         found: set[str] = set()
         for scope in self.body.scope.walk():
             if any(call.callee in ("locals", "vars", "eval", "exec") for call in scope.calls):
@@ -179,16 +179,16 @@ class Call(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def unpacks(self) -> bool:
-        """Whether ``*`` or ``**`` hides arguments."""
+        """Whether ``*`` or ``**`` may pass further arguments."""
         return any(word in ("*", "**") for word in self.expr.keywords)
 
     def argument(self, name: str) -> Expr | None:
-        """The argument for that parameter; None when there is none, or when unpacking hides it."""
+        """Return the argument for that parameter; None if there is none or if unpacking may pass it."""
         return argument_for(self.expr, [item.param for item in self.target.call_parameters], name)
 
 
 class Wrap(msgspec.Struct, frozen=True, eq=False):
-    """A tensor wrapped by ``from_dlpack`` or ``from_torch_tensor``; ``marks`` are the calls chained to it, in their order."""
+    """A tensor wrapped by ``from_dlpack`` or ``from_torch_tensor``; ``marks`` are the chained marking calls, in order."""
 
     body: Body
     expr: Expr
@@ -203,7 +203,7 @@ class Wrap(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def whole(self) -> Expr:
-        """The wrapping with its marks."""
+        """The wrapping expression with its marks."""
         return self.marks[-1] if self.marks else self.expr
 
 
@@ -245,7 +245,7 @@ class Descriptor(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def takes_bytes(self) -> bool:
-        """Whether the function that is called has a parameter for the number of bytes."""
+        """Whether the called function has a parameter for the number of bytes."""
         return any(item.name == "num_records_bytes" for item in self.params)
 
 
@@ -253,25 +253,25 @@ class Finder(Protocol):
     """Finds what the files of a tree trace, wrap and describe."""
 
     def traced_in(self, file: PythonFile) -> list[Traced]:
-        """The functions that a file traces."""
+        """Return the functions that a file traces."""
 
     def wraps_in(self, file: PythonFile) -> list[Wrap]:
-        """The tensors that a file wraps."""
+        """Return the tensors that a file wraps."""
 
     def descriptors_in(self, file: PythonFile) -> list[Descriptor]:
-        """The descriptors that a file makes."""
+        """Return the descriptors that a file makes."""
 
     def traced_of(self, body: Body) -> Traced | None:
-        """The traced function whose body that is."""
+        """Return the traced function with that body."""
 
     def applied_in(self, body: Body) -> list[Traced]:
-        """The functions that ``flyc.jit(function)`` traces in a body."""
+        """Return the functions that ``flyc.jit(function)`` traces in a body."""
 
     def called_in(self, body: Body) -> list[Traced]:
-        """The traced functions that a body calls, in the order of their first calls."""
+        """Return the traced functions that a body calls, in the order of their first calls."""
 
     def calls_of_result(self, function: Body) -> list[tuple[Body, Expr]]:
-        """The calls of what factories return that may be a function which nothing traces."""
+        """Return the calls on results of factories that may call an untraced function."""
 
 
 class FlyTree(msgspec.Struct, eq=False, dict=True):
@@ -290,7 +290,7 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     paths: list[str]
     finder: Finder = msgspec.field(default=None)  # type: ignore[assignment]
     failing: dict[Body, bool] = msgspec.field(default_factory=dict)
-    """Whether errors are expected wherever a function is called, as far as that was asked."""
+    """Whether errors are expected wherever a function is called, for functions examined so far."""
 
     @cached_property
     def files(self) -> list[PythonFile]:
@@ -332,13 +332,13 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
         return self.project.file_readings(FREE_NAMES, [file])[file.path]
 
     def traced_of(self, body: Body | None) -> Traced | None:
-        """The traced function whose body that is."""
+        """Return the traced function with that body."""
         return self.finder.traced_of(body) if body is not None and body.function is not None else None
 
     def around(self, body: Body) -> Traced | None:
-        """The innermost traced function in which a body lies."""
+        """Return the innermost traced function that contains a body."""
         return next((found for item in body.outward() if (found := self.traced_of(item)) is not None), None)
 
     def within(self, traced: Traced) -> Iterator[Body]:
-        """The function's body and all nested ones."""
+        """Yield the function's body and all nested ones."""
         yield from self.bodies.inside(traced.body)

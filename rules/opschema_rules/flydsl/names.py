@@ -1,4 +1,4 @@
-"""FlyDSL's names, however they are imported and whether its package lies in the workspace or not."""
+"""Resolves FlyDSL's names, however they are imported and whether or not its package is in the workspace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_rules.flydsl.detection import ROOT
 
 
 class Names:
-    """The meanings of dotted names inside bodies."""
+    """The meanings of dotted names in bodies."""
 
     def __init__(self, bodies: Bodies, answers: Answers) -> None:
         self.bodies = bodies
@@ -19,7 +19,9 @@ class Names:
         self._full: dict[tuple[Body, str], str] = {}
 
     def full(self, body: Body, dotted: str) -> str:
-        """A name of FlyDSL in full (``flydsl.compiler.jit``, or with the module that defines it); empty for any other."""
+        """Return the full name of a FlyDSL name (``flydsl.compiler.jit``, or with the module that defines it); empty for any
+        other.
+        """
         if not dotted:
             return ""
         own = body.cls is not None or dotted.partition(".")[0] in body.visible
@@ -30,7 +32,7 @@ class Names:
         return found
 
     def member(self, body: Body, dotted: str) -> str:
-        """The same of a dotted name that may be a method or an attribute of a class of FlyDSL."""
+        """Return the full name of a dotted name that may be a method or attribute of a FlyDSL class."""
         holder, _, word = dotted.rpartition(".")
         full = self.full(body, dotted)
         owner = self.full(body, holder) if holder and not full else ""
@@ -45,26 +47,28 @@ class Names:
         return name if name.partition(".")[0] == ROOT else ""
 
     def meaning(self, body: Body, dotted: str) -> Meaning:
-        """What a dotted name stands for. Of a name that another module defines only the answer is noted, not the module."""
+        """Return the meaning of a dotted name. For a name that another module defines, only the answer is recorded, not the
+        module.
+        """
         imported = self.bodies.imported_from(body, dotted)
         if imported is not None:
             return self._answers.meaning(*imported)
         return meaning_of(self.bodies.program, self.bodies.resolve(body, dotted))
 
     def external(self, body: Body, dotted: str) -> str:
-        """The full name of what lies outside the workspace; empty for anything else."""
+        """Return the full name of an object outside the workspace; empty for anything else."""
         kind, name = self.meaning(body, dotted) if dotted else Meaning("other")
         return name if kind == "external" else ""
 
     def wrapping(self, body: Body, dotted: str) -> frozenset[str] | None:
-        """The last words of the decorators of a function of another module; None of anything else, or if its own module may pass
-        it first to another function.
+        """Return the last words of the decorators of another module's function; None for anything else, or if its own module may
+        pass it to another function first.
         """
         imported = self.bodies.imported_from(body, dotted)
         return self._answers.wrapping(*imported) if imported is not None else None
 
     def parameters(self, body: Body, dotted: str) -> tuple[str, tuple[Param, ...]] | None:
-        """The name of the function that a dotted name stands for, and its parameters; None of what is none."""
+        """Return the name of the function that a dotted name refers to, and its parameters; None if it is not a function."""
         imported = self.bodies.imported_from(body, dotted)
         if imported is not None:
             found = self._answers.parameters(*imported)
@@ -73,7 +77,7 @@ class Names:
         return (ref.function.name, ref.function.params) if isinstance(ref, FunctionRef) else None
 
     def deciding(self, body: Body, dotted: str) -> set[str]:
-        """The parameters by which a function may decide in Python."""
+        """Return the parameters by which a function may decide in Python."""
         imported = self.bodies.imported_from(body, dotted)
         if imported is not None:
             return self._answers.deciding(*imported)
@@ -82,16 +86,16 @@ class Names:
         return deciding(found.file.text(found.function.outer), found.function.params) if found is not None else set()
 
     def last(self, body: Body, expr: Expr) -> str:
-        """The last word of a name of FlyDSL (``jit``); empty for any other expression."""
+        """Return the last word of a FlyDSL name (``jit``); empty for any other expression."""
         return self.full(body, expr.text).rpartition(".")[2] if expr.kind == "name" else ""
 
     def called(self, body: Body, call: Expr) -> str:
-        """The last word of the function of FlyDSL that a call calls."""
+        """Return the last word of the FlyDSL function that a call calls."""
         return self.full(body, call.callee).rpartition(".")[2] if call.callee else ""
 
 
 def _is_parameter(body: Body, name: str) -> bool:
-    """Whether a name is a parameter of a function around, and not imported inside that."""
+    """Whether a name is a parameter of an enclosing function, and not imported inside that function."""
     for item in body.outward():
         if item.function is not None and any(imported.name == name for imported in item.scope.imports):
             return False

@@ -1,4 +1,4 @@
-"""Numbers of 32 bits in launchers and kernels, and what they become with the sizes of a workload."""
+"""32-bit numbers in launchers and kernels, and their values under a workload."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from opschema_rules.flydsl.workloads import Workload, computed
 
 U32_MAX = 2**32 - 1
 _SMALL = 2**16
-"""Product of all sizes up to which nothing is expected to overflow, with constants and indices too."""
+"""The largest product of all sizes for which no overflow is expected, even with constants and indices."""
 _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
 _LOOP = "loop."
@@ -40,7 +40,7 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 
 
 class Overflow(msgspec.Struct, frozen=True):
-    """An expression of 32 bits whose value with a workload, or the greatest that it has there, needs more."""
+    """A 32-bit expression whose value under a workload, or largest value there, needs more bits."""
 
     traced: Traced
     body: Body
@@ -50,8 +50,8 @@ class Overflow(msgspec.Struct, frozen=True):
 
 
 class _Frame(msgspec.Struct, frozen=True):
-    """A traced function with the numbers of its parameters, the greatest values of block and thread indices, and the numbers of
-    blocks and threads.
+    """A traced function with the values of its parameters, the largest block and thread indices, and the numbers of blocks and
+    threads.
     """
 
     traced: Traced
@@ -61,7 +61,9 @@ class _Frame(msgspec.Struct, frozen=True):
 
 
 def overflows(tree: FlyTree, found: Iterable[Workload]) -> Iterator[Overflow]:
-    """The expressions that overflow with these workloads, each with the first that shows it and is sure to be passed."""
+    """Yield the expressions that overflow with these workloads, each with the first workload that shows it and is known to be
+    passed.
+    """
     seen: set[tuple[str, int]] = set()
     for workload in found:
         call = workload.call
@@ -83,7 +85,7 @@ def _of(tree: FlyTree, workload: Workload) -> Iterator[Overflow]:
 
 
 def _kernels(tree: FlyTree, launcher: _Frame) -> Iterator[_Frame]:
-    """The kernels that a launcher surely launches, with what it passes them."""
+    """Yield the kernels that a launcher is known to launch, with the values that it passes."""
     reader = _Reader(tree, launcher)
     run = reader.surely_run
     for kernel in tree.finder.called_in(launcher.traced.body):
@@ -114,13 +116,13 @@ def _may_leave(statements: Sequence[Statement]) -> bool:
 
 
 def _reduced(expr: Expr) -> Iterator[Expr]:
-    """What is inside an expression of which some bits are taken: by a mask, a remainder or an exclusive or."""
+    """Yield the parts of an expression that loses some bits: in a mask, a remainder or an exclusive or."""
     if expr.kind == "binary" and expr.text in _REDUCING:
         yield from (part for item in expr.items for part in item.walk())
 
 
 def _is_scrambling(value: object) -> bool:
-    """Whether a number looks like a factor of a hash or of random numbers, which may wrap, and not like a size."""
+    """Whether a number looks like a factor of a hash or a random number generator, which may wrap, and not like a size."""
     return isinstance(value, int) and value > _SMALL and value % 2 == 1
 
 
@@ -141,7 +143,7 @@ class _Reader:
         self._before = ""
 
     def overflows(self) -> Iterator[tuple[Body, Expr, int]]:
-        """The innermost expressions of 32 bits that overflow in the last thread of the last block."""
+        """Yield the innermost 32-bit expressions that overflow in the last thread of the last block."""
         body = self.frame.traced.body
         text = body.file.text(body.function.outer) if body.function is not None else ""
         if "*" not in text and "<<" not in text:
@@ -167,19 +169,19 @@ class _Reader:
 
     @property
     def surely_run(self) -> set[Span]:
-        """What the function surely evaluates."""
+        """The expressions that the function is known to evaluate."""
         body = self.frame.traced.body
         return {expr.span for item in self._running(body, body.statements) for expr in sure_expressions(item)}
 
     def _wrapping(self, body: Body) -> set[Span | str]:
-        """The expressions and names of which some bits are taken, so that what they lose is not missed."""
+        """Return the expressions and names that lose some bits on purpose, so that an overflow does no harm."""
         statements = list(statements_of(body))
         parts = [part for item in statements for expr in own_expressions(item) for part in _reduced(expr)]
         names = {item.exprs[0].text for item in statements if item.kind == "augassign" and item.text in _REDUCING}
         return {*names, *(part.span for part in parts), *(part.text for part in parts if is_variable(part))}
 
     def _added_to(self, body: Body, item: Statement) -> Iterator[tuple[Body, Expr, int]]:
-        """The same of ``x *= y``, if nothing else adds to the variable."""
+        """Yield the overflow of ``x *= y``, if nothing else changes the variable."""
         if item.kind == "augassign" and self._added[item.exprs[0].text] == 1:
             self._before = item.exprs[0].text
             expr = Expr("binary", item.start, item.end, item.text, None, item.exprs)
@@ -189,7 +191,7 @@ class _Reader:
             self._before = ""
 
     def _running(self, body: Body, statements: Sequence[Statement]) -> Iterator[Statement]:
-        """The statements that the last thread of the last block surely runs."""
+        """Yield the statements that the last thread of the last block is known to run."""
         for item in statements:
             yield item
             taken = self._taken(body, item)
@@ -198,7 +200,7 @@ class _Reader:
                 return
 
     def _taken(self, body: Body, item: Statement) -> Sequence[Statement] | None:
-        """The block of a statement that is run; None if that is not sure."""
+        """Return the block of a statement that runs; None if that is not known."""
         if item.kind == "if":
             test = item.exprs[0].items[1] if is_const_expr(item.exprs[0]) else item.exprs[0]
             holds = self._holds(body, test)
@@ -211,7 +213,7 @@ class _Reader:
         return item.blocks[0] if item.kind == "with" else None
 
     def _runs_python(self, body: Body, item: Statement) -> bool:
-        """Whether Python runs a loop while tracing, at least once."""
+        """Whether Python runs a loop at least once while it traces."""
         iterable = item.exprs[1]
         if is_gpu_loop(iterable) and not stays_python(self.frame.traced.body, body, item.start):
             return False
@@ -221,7 +223,7 @@ class _Reader:
         return not bounds or bounds[0] != 0 or len(bounds) > 1
 
     def _last(self, body: Body, item: Statement, depth: int) -> int | None:
-        """The last value of the variable of a loop over a ``range``, in every thread; None if it may not get there."""
+        """Return the last value of the variable of a loop over a ``range``, in every thread; None if it may not be reached."""
         call = item.exprs[1]
         bounds = list(call.items[1:])
         if call.callee.rpartition(".")[2] != "range" or any(call.keywords) or not 1 <= len(bounds) <= 3:
@@ -235,7 +237,7 @@ class _Reader:
         return steps[-1] if steps else None
 
     def _holds(self, body: Body, test: Expr) -> bool | None:
-        """Whether a condition holds for the last thread of the last block; None if that is not sure."""
+        """Whether a condition holds for the last thread of the last block; None if that is not known."""
         if test.kind == "boolop":
             found = [self._holds(body, item) for item in test.items]
             settled = test.text == "or"
@@ -255,7 +257,7 @@ class _Reader:
         return value if self.is_size(body, expr) else None
 
     def top(self, body: Body, expr: Expr, depth: int = DEEPEST) -> int | None:
-        """The value of an expression, or the greatest that it has in a launch; None if that is not sure."""
+        """Return the value of an expression, or its largest value in a launch; None if that is not known."""
         if depth <= 0:
             return None
         match expr.kind:
@@ -301,16 +303,16 @@ class _Reader:
         return ".".join(parts[-2:]) if len(parts) > 2 else ""
 
     def _varying(self, body: Body, expr: Expr, depth: int) -> set[str]:
-        """The indices and variables of loops that an expression depends on."""
+        """Return the indices and loop variables that an expression depends on."""
         return {item for item in self._leaves(body, expr, depth) if "_idx." in item or item.startswith(_LOOP)}
 
     def is_size(self, body: Body, expr: Expr) -> bool:
-        """Whether all that an expression depends on are sizes of tensors and indices."""
+        """Whether an expression depends on nothing but sizes of tensors and indices."""
         leaves = self._leaves(body, expr, DEEPEST)
         return bool(leaves) and all("." in item or item in self.frame.sizes for item in leaves)
 
     def _leaves(self, body: Body, expr: Expr, depth: int) -> set[str]:
-        """The parameters and indices that an expression depends on."""
+        """Return the parameters and indices that an expression depends on."""
         if depth <= 0:
             return {""}
         found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Places where Python itself needs a value while a function is traced: to count, to index, to decide, to make a shape."""
+"""Places where Python itself needs a value while a function is traced: to count, index, decide, or make a shape."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from opschema_rules.flydsl.model import Kind
 Use: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_expr", "identity"]
 
 _SHAPED = {"full": 1, "make_rmem_tensor": 1, "filled": 1, "UniversalCopy": 1, "make_tile": 9}
-"""FlyDSL's functions whose first arguments are shapes that it needs while it traces, and how many."""
+"""FlyDSL functions whose first arguments are shapes that are needed while tracing, and the number of such arguments."""
 _GUARD = re.compile(r"\b(?:isinstance|hasattr|type|is_static)\(\s*([A-Za-z_]\w*)")
 _COUNTING = frozenset({"int", "float", "round", "hex", "oct", "bin", "chr", "bytes"})
 _DECIDING = frozenset({"any", "all", "sorted", "min", "max"})
 _SEARCHING = frozenset({"index", "count", "pop"})
-"""Methods of Python's lists that compare or count."""
+"""List methods that compare or count."""
 _OF_INTEGERS = frozenset({"bit_length", "bit_count", "to_bytes", "as_integer_ratio", "conjugate", "hex"})
-"""Methods of Python's numbers that no number of FlyDSL's has, in any of the releases from 0.1.8 to 0.5.0."""
+"""Methods of Python numbers that no FlyDSL number has, in any release from 0.1.8 to 0.5.0."""
 _CHANGED = r"\b{0}\s*\.\s*(?!(?:index|count|append|extend)\b)|\b{0}\s*\[[^\n]*\]\s*=(?!=)|\bdel\b[^\n]*\b{0}\b"
 """Code that may change the first items of a list of this name."""
 _CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_OF_INTEGERS, *_SHAPED})
@@ -34,7 +34,7 @@ _SEQUENCES = frozenset({"list", "tuple", "typing.List", "typing.Tuple"})
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):
-    """A device value that Python needs: ``by`` names what needs it, and ``outer`` is that expression."""
+    """A device value that Python needs: ``by`` names the operation that needs it, and ``outer`` is its expression."""
 
     body: Body
     expr: Expr
@@ -45,7 +45,7 @@ class Need(msgspec.Struct, frozen=True, eq=False):
 
 
 def needs(values: DeviceValues) -> Iterator[Need]:
-    """The device values of a traced function that Python needs."""
+    """Yield the device values of a traced function that Python needs."""
     inner, traced = values.bodies, values.traced
     constants = [item.name for item in traced.parameters if item.kind is Kind.CONSTEXPR]
     captured = [
@@ -100,7 +100,7 @@ class _Needs:
 
     @cached_property
     def _guarded(self) -> set[str]:
-        """The names that the function asks for the kind of value that they hold."""
+        """The names whose kind of value the function tests."""
         text = self.values.traced.body.file.text(self.values.traced.function.outer)
         return {match[1] for match in _GUARD.finditer(text)}
 
@@ -130,7 +130,7 @@ class _Needs:
             yield from self._called_on(owner, call, arguments)
 
     def _called_on(self, owner: Expr, call: Expr, arguments: list[Expr]) -> Iterator[Need]:
-        """The number on which a method of Python's numbers is called, or that is passed to one of Python's lists."""
+        """Yield the number that a method of Python numbers is called on, or that is passed to a list method."""
         method = call.items[0].member
         if method in _OF_INTEGERS:
             yield from self._need(owner, "count", method, call)
@@ -140,7 +140,7 @@ class _Needs:
             yield from self._searched(arguments[0], owner, call.callee, call)
 
     def _compared(self, name: str, arguments: list[Expr], call: Expr) -> Iterator[Need]:
-        """The number that a function of Python's compares with others, or asks if it is true."""
+        """Yield the number that a built-in function compares with others or tests for truth."""
         if "key" in call.keywords:
             return
         only = arguments[0] if len(arguments) == 1 else None
@@ -157,7 +157,7 @@ class _Needs:
             yield from self._each([item for item in items if self._is_number(item)][:1], "decide", name, call)
 
     def _repeats(self, made: Expr) -> bool:
-        """Whether a comprehension surely makes a number at least twice."""
+        """Whether a comprehension is known to produce a number at least twice."""
         element, *loops = made.items
         iterable = self._display(loops[0].items[1]) if len(loops) == 1 and len(loops[0].items) == 2 else None
         several = len(iterable.elements or ()) > 1 if iterable is not None else False
@@ -167,13 +167,15 @@ class _Needs:
         return self.values.of(self.body, expr) == "number"
 
     def _tuple(self, expr: Expr) -> Expr:
-        """The tuple that a variable of the function is, or the expression itself."""
+        """Return the tuple assigned to a variable of the function, or the expression itself."""
         bound = self.values.bindings(self.body, expr.text) if is_variable(expr) else None
         one = bound[0] if bound is not None and len(bound) == 1 else None
         return one if isinstance(one, Expr) and one.kind == "tuple" else expr
 
     def _display(self, expr: Expr) -> Expr | None:
-        """The list or tuple that an expression surely is, or that its variable is given once; lists may grow at their ends."""
+        """Return the list or tuple literal of an expression, or the only one assigned to its variable; lists may grow at their
+        ends.
+        """
         found: Expr | None = expr
         if is_variable(expr):
             bound = self.values.bindings(self.body, expr.text)
@@ -189,19 +191,19 @@ class _Needs:
         return found if all(item.kind != "starred" for item in found.items) else None
 
     def _searched(self, item: Expr, within: Expr, by: str, outer: Expr) -> Iterator[Need]:
-        """A number that is compared with the items of a list, the first of which surely is another."""
+        """Yield a number that is compared with the items of a list whose first item is an integer or float."""
         found = self._display(within) if self._is_number(item) else None
         if found is not None and found.items and _is_integer(found.items[0]):
             yield from self._need(item, "decide", by, outer)
 
     def _identified(self, expr: Expr) -> Iterator[Need]:
-        """The number of which a constant is asked to be the same object."""
+        """Yield the number that ``is`` compares with a constant."""
         for one, other in (expr.items, expr.items[::-1]):
             if one.kind == "const" and isinstance(one.value, int | float | str):
                 yield from self._need(other, "identity", expr.text.replace("-", " "), expr)
 
     def _repeated(self, expr: Expr) -> Iterator[Need]:
-        """The number by which a list, tuple or string is repeated."""
+        """Yield the number that a list, tuple or string is multiplied by."""
         for one, other in (expr.items, expr.items[::-1]):
             text = one.kind == "literal" or (one.kind == "const" and isinstance(one.value, str))
             if text or one.kind in ("list", "tuple", "listcomp"):
@@ -226,7 +228,7 @@ class _Needs:
         return name.rpartition(".")[2] == "Array" and self.values.names.full(self.body, name).endswith(".Array")
 
     def _is_inner_list(self, value: Expr) -> bool:
-        """Whether an expression surely is an item of a list of lists, all of whose items are read only where they are indexed."""
+        """Whether an expression is an item of a list of lists that the function only uses by indexing twice."""
         if (
             value.kind != "subscript"
             or not is_variable(value.items[0])
@@ -241,7 +243,7 @@ class _Needs:
 
     @cached_property
     def _only_indexed(self) -> set[str]:
-        """The variables of the function whose every use is like ``x[i][j]``, as a value."""
+        """The variables that the function only reads as ``x[i][j]``."""
         exprs = [expr for item in self.statements for expr in own_expressions(item)]
         doubly = [expr for expr in exprs if expr.kind == "subscript" and expr.items[0].kind == "subscript"]
         clauses = [part for expr in exprs if expr.kind == "for" for part in expr.items[0].walk()]
@@ -253,7 +255,7 @@ class _Needs:
         return {name for name, _ in uses} - others
 
     def _is_sequence(self, value: Expr) -> bool:
-        """Whether an expression is a list or a tuple of Python's."""
+        """Whether an expression is a Python list or tuple."""
         if not is_variable(value):
             return is_display(value)
         bound = self.values.bindings(self.body, value.text)
@@ -271,7 +273,7 @@ class _Needs:
 
 
 def _may_shrink(text: str, name: str) -> bool:
-    """Whether a module may take items from a list, or put others in their place."""
+    """Whether a module may remove or replace items of a list."""
     return re.search(_CHANGED.format(name), text) is not None
 
 
@@ -298,5 +300,5 @@ def is_const_expr(expr: Expr) -> bool:
 
 
 def _flat(exprs: Iterable[Expr]) -> list[Expr]:
-    """Expressions, with those of tuples in their place."""
+    """Return expressions, with the items of tuples in place of the tuples."""
     return [part for expr in exprs for part in (_flat(expr.items) if expr.kind == "tuple" else [expr])]

@@ -1,4 +1,4 @@
-"""Types of numbers in traced functions: those of FlyDSL (``Int32``, ``Int64``, ``Float32``) and Python's ``int`` and ``float``."""
+"""Types of numbers in traced functions: FlyDSL's (``Int32``, ``Int64``, ``Float32``) and Python's ``int`` and ``float``."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _INTEGRAL = frozenset({"+", "-", "*", "//", "%", "<<"})
 
 
 class NumberTypes:
-    """The types of the numbers of one traced function, as far as they are sure."""
+    """The known types of the numbers of one traced function."""
 
     def __init__(
         self, values: DeviceValues, known: Callable[[Body, Expr], int | None] = lambda body, expr: None
     ) -> None:
-        """``known`` gives the values that expressions have in one call, where the tree alone does not give any."""
+        """``known`` holds the values of expressions in one call, for expressions whose value the tree alone does not give."""
         self.values = values
         self._known = known
         self.tree = values.tree
@@ -36,7 +36,7 @@ class NumberTypes:
         self._depth = 0
 
     def of(self, body: Body, expr: Expr) -> str:
-        """The type of an expression that stands in a body; empty if it is not sure, as of a very deep one."""
+        """Return the type of an expression in a body; empty if it is not known, as for a very deeply nested one."""
         self._depth += 1
         try:
             return self._of(body, expr) if self._depth <= DEEPEST else ""
@@ -73,7 +73,9 @@ class NumberTypes:
         return joined(first, second) if expr.text in _INTEGRAL and self._fit(body, expr) else ""
 
     def _fit(self, body: Body, expr: Expr) -> bool:
-        """Whether plain numbers among the operands fit in 32 bits: a greater one makes a number of 64 bits of the other."""
+        """Whether the plain numbers among the operands fit in 32 bits; a larger one turns the other operand into a 64-bit
+        number.
+        """
         plain = [item for item in expr.items if self.of(body, item) == INT]
         if len(plain) == len(expr.items):
             return True
@@ -81,7 +83,7 @@ class NumberTypes:
         return all(isinstance(item, int) and abs(item) <= I32_MAX for item in values)
 
     def _plain(self, body: Body, expr: Expr) -> object:
-        """The value of a plain number; None if it is not known."""
+        """Return the value of a plain number; None if it is not known."""
         found = self.tree.evaluator.fold(body, expr)
         return found.value if isinstance(found, Folded) and not found.symbol else self._known(body, expr)
 
@@ -101,13 +103,13 @@ class NumberTypes:
         return found_types.pop() if len(found_types) == 1 else ""
 
     def _of_loop(self, body: Body, loop: Statement | None) -> str:
-        """The type of the variable of a loop of the GPU: that of all its bounds, if it has 32 bits."""
+        """Return the type of a GPU loop's variable: the type of all its bounds, if that has 32 bits."""
         call = loop.exprs[1] if loop is not None and is_loop(loop) else None
         found = {self.of(body, item) for item in call.items[1:]} if call is not None else set[str]()
         return I32 if found and found <= {I32, INT} and I32 in found else ""
 
     def _parameter(self, name: str) -> str:
-        """The type of a launcher's parameter: before 0.2.0 the argument alone decides it, and in a kernel it always does."""
+        """Return the type of a launcher's parameter. Before 0.2.0 only the argument determines it; in a kernel it always does."""
         traced = self.values.traced
         found = traced.parameter(name)
         if found is not None and found.kind is Kind.CONSTEXPR:
@@ -121,7 +123,7 @@ class NumberTypes:
         return self._of_launches(name)
 
     def _of_launches(self, name: str) -> str:
-        """The type that every launch passes a kernel's parameter."""
+        """Return the type that every launch passes to a kernel's parameter."""
         found = set[str]()
         for call in self.values.traced.calls:
             argument, around = call.argument(name), self.tree.around(call.body)
@@ -132,7 +134,7 @@ class NumberTypes:
 
 
 def joined(first: str, second: str) -> str:
-    """The type of a sum or product."""
+    """Return the type of a sum or product."""
     types = {first, second}
     if len(types) == 1:
         return first

@@ -1,5 +1,5 @@
 """Types of the arguments that FlyDSL's functions take, and what an argument surely is: a value of one of FlyDSL's types, a type, or
-a plain value of Python.
+a plain Python value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Nature: TypeAlias = Literal[
 """Natures of arguments. An `operation` is one of FlyDSL's functions that make copy or MMA operations, passed without a call."""
 
 LONGEST = 80
-"""Characters of an expression that a message shows."""
+"""Maximum number of characters of an expression in a message."""
 
 _PYTHON_TYPES = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
 _DTYPE_NAMES = """
@@ -41,7 +41,7 @@ _MMAS = frozenset({"MmaAtom", "TiledMma", "ThrMma"})
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """An argument: its nature, its type if it is a value, and its value if it is a constant."""
+    """The properties of an argument: its nature, the type of a value, and the value of a constant."""
 
     nature: Nature = ""
     kind: str = ""
@@ -49,16 +49,16 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """The arguments that a parameter takes, in words, and the types of values and the natures that it certainly refuses."""
+    """The arguments that a parameter accepts, as text, and the natures and types of values that it is known to reject."""
 
     words: str
     kinds: frozenset[str] = frozenset()
     natures: frozenset[Nature] = frozenset()
     constants: tuple[type, ...] = ()
-    """The types of constants that it refuses."""
+    """Types of constants that it rejects."""
 
     def refuses(self, given: Argument) -> bool:
-        """Whether the parameter certainly refuses an argument."""
+        """Whether the parameter is known to reject an argument."""
         if given.nature == "constant":
             return isinstance(given.constant, self.constants) and not (
                 isinstance(given.constant, bool) and bool not in self.constants
@@ -70,12 +70,10 @@ _NO_TYPES: frozenset[Nature] = frozenset({"torch dtype", "python type", "flydsl 
 _OTHER_TYPES: frozenset[Nature] = frozenset({"torch dtype", "python type", "display"})
 _NUMBERS = (int, float, str, bytes)
 
-ELEMENT = Taken(
-    "a type of FlyDSL's, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (float, str, bytes, type(None))
-)
-DTYPE = Taken("a type of FlyDSL's, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (*_NUMBERS, type(None)))
-OPTIONAL_DTYPE = Taken("a type of FlyDSL's, such as `fx.Float32`", ALL, _OTHER_TYPES, _NUMBERS)
-CAST = Taken("a type of FlyDSL's, such as `fx.Float32`", ALL, frozenset({"torch dtype", "display"}), (str, bytes))
+ELEMENT = Taken("a FlyDSL type, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (float, str, bytes, type(None)))
+DTYPE = Taken("a FlyDSL type, such as `fx.Float32`", ALL | {NUMERIC}, _OTHER_TYPES, (*_NUMBERS, type(None)))
+OPTIONAL_DTYPE = Taken("a FlyDSL type, such as `fx.Float32`", ALL, _OTHER_TYPES, _NUMBERS)
+CAST = Taken("a FlyDSL type, such as `fx.Float32`", ALL, frozenset({"torch dtype", "display"}), (str, bytes))
 COPY = Taken("a copy atom", (ALL | {NUMERIC}) - _COPIES, _NO_TYPES, (*_NUMBERS, type(None)))
 COPY_OPERATION = Taken("a copy operation", ALL | {NUMERIC}, _NO_TYPES, (*_NUMBERS, type(None)))
 MMA_OPERATION = Taken("an MMA operation", ALL | {NUMERIC}, _NO_TYPES, (*_NUMBERS, type(None)))
@@ -107,9 +105,9 @@ FUNCTIONS: dict[str, tuple[Taken, ...]] = {
         OPTIONAL_DTYPE,
     ),
     "Vector.make_type": (_ANYTHING, DTYPE),
-    "recast_iter": (Taken("a type of FlyDSL's", frozenset(), frozenset({"torch dtype", "python type"}), (str,)),),
+    "recast_iter": (Taken("a FlyDSL type", frozenset(), frozenset({"torch dtype", "python type"}), (str,)),),
     "from_c_void_p": (
-        Taken("a type of FlyDSL's, such as `fx.Uint8`", frozenset(), _OTHER_TYPES, (str, int, type(None))),
+        Taken("a FlyDSL type, such as `fx.Uint8`", frozenset(), _OTHER_TYPES, (str, int, type(None))),
         Taken("an address", frozenset(), _NO_TYPES, (float, str)),
     ),
     "copy": (COPY, TENSOR, TENSOR),
@@ -130,13 +128,13 @@ FUNCTIONS: dict[str, tuple[Taken, ...]] = {
     "make_view": (ITERATOR, LAYOUT),
     "make_buffer_tensor": (TENSOR,),
     "memref_load_vec": (TENSOR,),
-    "MFMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a type of FlyDSL's", frozenset(), _OTHER_TYPES, (str,))] * 2),
-    "WMMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a type of FlyDSL's", frozenset(), _OTHER_TYPES, (str,))] * 2),
+    "MFMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a FlyDSL type", frozenset(), _OTHER_TYPES, (str,))] * 2),
+    "WMMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a FlyDSL type", frozenset(), _OTHER_TYPES, (str,))] * 2),
 }
-"""The arguments that FlyDSL's functions take by position, by the name of the function; a static method has its class before it."""
+"""The positional arguments that FlyDSL's functions accept, by function name; a static method's name includes its class."""
 
 FUNCTION_WORDS = frozenset(name.rpartition(".")[2] for name in FUNCTIONS)
-"""Their last words."""
+"""The last words of these names."""
 
 METHODS: dict[tuple[str, str], tuple[Taken, ...]] = {
     **{("ThrCopy", name): (TENSOR,) for name in ("partition_S", "partition_D", "retile")},
@@ -146,19 +144,19 @@ METHODS: dict[tuple[str, str], tuple[Taken, ...]] = {
     (NUMERIC, "to"): (CAST,),
     (NUMERIC, "bitcast"): (DTYPE,),
 }
-"""The same of methods, by the type of the value."""
+"""The arguments that methods accept, by the type of the value."""
 
 METHOD_WORDS = frozenset(word for _, word in METHODS)
 
 
 def may_be_type(expr: Expr) -> bool:
-    """Whether an expression may be a dtype of torch, a type of Python or a name of one, by how it is written."""
+    """Whether an expression may be a torch dtype, a Python type or the name of one, by its form."""
     word = expr.text.rpartition(".")[2] if expr.kind == "name" else ""
     return word in _DTYPES or word in _PYTHON_TYPES or isinstance(expr.value, str)
 
 
 def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
-    """Whether a parameter may refuse an argument, by how it is written."""
+    """Whether a parameter may reject an argument, by its form."""
     if expr.kind == "name" and expr.text.partition(".")[0] not in body.visible:
         word = expr.text.rpartition(".")[2]
         if is_scalar(word):
@@ -175,7 +173,7 @@ def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
 
 
 def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:
-    """The properties of an argument in a body, as far as they are certain."""
+    """Return the known properties of an argument in a body."""
     match expr.kind:
         case "const":
             return Argument("constant", constant=expr.value)
@@ -197,7 +195,7 @@ def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:
 
 @cached_on_argument
 def _tiles(body: Body) -> dict[str, Expr]:
-    """The variables of a function that hold a tile, the first of what `make_layout_tv()` returns, by the calls."""
+    """The variables of a function that hold a tile, the first result of `make_layout_tv()`, each with the call."""
     found: dict[str, Expr] = {}
     for item in body.scope.unpacks if body.function is not None else ():
         made, name = item.value, item.targets[0] if len(item.targets) == 2 else ""
@@ -207,7 +205,7 @@ def _tiles(body: Body) -> dict[str, Expr]:
 
 
 def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:
-    """The properties of a name that is not a variable of a function."""
+    """Return the properties of a name that is not a variable of a function."""
     first = expr.text.partition(".")[0]
     if first in body.visible or is_bound_around(body, first, expr.start):
         return Argument()

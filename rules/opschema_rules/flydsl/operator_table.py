@@ -47,7 +47,7 @@ def operators(project: Project, options: FlydslOptions) -> Iterator[Operator]:
 
 
 def _full_names(traced: Sequence[Traced]) -> dict[int, str]:
-    """A name for each function that no other has: its title, and where others have that its file, and then its line."""
+    """Return a unique name for each function: its title, with its file and then its line added where titles are equal."""
     titles = Counter(item.title for item in traced)
     found = {
         id(item): item.title if titles[item.title] == 1 else f"{item.body.file.path}:{item.title}" for item in traced
@@ -101,7 +101,7 @@ def _uses(tree: FlyTree, traced: Traced, call: Call) -> Iterator[Use]:
 
 
 def _passed(call: Call, parameter: Parameter) -> Passed | None:
-    """The values that a call passes; None when they are not known."""
+    """Return the values that a call passes; None if they are not known."""
     value = call.argument(parameter.name)
     if value is not None:
         return Passed(parameter.name, _text(call.body, value), call.body.at(value))

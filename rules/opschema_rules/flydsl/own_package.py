@@ -26,7 +26,7 @@ class OwnPackage:
 
     @cached_property
     def paths(self) -> list[str]:
-        """Its files; not one that the package of its name hides."""
+        """The paths of its files; a module that a package of the same name hides is left out."""
         program = self._program
         hidden = {path.removesuffix("/__init__.py") + ".py" for path in program.files if path.endswith("/__init__.py")}
         paths = [path for path in sorted(program.files) if f"/{ROOT}/" in f"/{path}" and path not in hidden]
@@ -34,11 +34,11 @@ class OwnPackage:
 
     @property
     def files(self) -> Iterator[PythonFile]:
-        """Those of its files that parse."""
+        """Yield those of its files that can be parsed."""
         return filter(None, map(self._program.load, self.paths))
 
     def definition(self, name: str) -> FunctionRef | None:
-        """The one function of that name at the top of a module."""
+        """Return the only function of that name at the top level of a module."""
         if name not in self._definitions:
             mark, peek = f"def {name}(".encode(), self._project.workspace.peek
             paths = [path for path in self.paths if mark in peek(path)]  # the others are not decoded
@@ -54,7 +54,7 @@ class OwnPackage:
 
     @cached_property
     def api(self) -> Package:
-        """The names of its modules."""
+        """Return the names of its modules."""
         paths = self._installed
         self._project.load_python(paths)
         return Package([path.removeprefix(self._folder) for path in paths], self._load)
@@ -63,17 +63,17 @@ class OwnPackage:
         return self._project.python(f"{self._folder}{path}")
 
     def place(self, module: str) -> Place:
-        """The start of a module, or of the one of an enumeration."""
+        """Return the place of the start of a module, or of the module of an enumeration."""
         while module not in self.api.paths:
             module = module.rpartition(".")[0]
         return Place(f"{self._folder}{self.api.paths[module]}", Span(0, 0))
 
     def compiler_file(self, name: str) -> str:
-        """The path of a file in the folder of its compiler."""
+        """Return the path of a file in its compiler folder."""
         return f"{self._folder}{JIT_ARGUMENT.rpartition('/')[0]}/{name}"
 
     @cached_property
     def state(self) -> str:
-        """Identifies its files and their contents."""
+        """A digest of the paths and contents of its files."""
         paths = sorted({*self.paths, *(self._installed if self._own else ())})
         return " ".join(f"{path} {self._project.workspace.digest(path)}" for path in paths)

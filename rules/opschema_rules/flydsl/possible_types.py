@@ -1,4 +1,4 @@
-"""Types that values in functions may have, by their words alone, so that few of them are followed."""
+"""Possible types of the values in functions, by words alone, so that few values need to be followed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.value_table import KEEPING, MAKERS, METHOD_RESULTS, NUMERIC, TYPES, has_type
 
 UNKNOWN = "?"
-"""A possible type of parameters and of what functions of other files return, beside all others: to find them takes more work."""
+"""A possible type of parameters and of results of other files' functions, in addition to all others; finding these takes more work.
+"""
 
 METHOD_WORDS = frozenset({"select", *(method for _, method in METHOD_RESULTS)})
-"""The names of the methods whose results have a known type."""
+"""The names of methods with a known result type."""
 
 COMPUTED = frozenset({NUMERIC, "Vector"})
-"""The types of what is computed."""
+"""The types of computed values."""
 
 CHOOSING = frozenset({"max", "min"})
 """Functions of FlyDSL that return one of their arguments."""
 
 CASTS = frozenset({"to", "bitcast"})
-"""Methods that make another type of elements."""
+"""Methods that convert the element type."""
 
 INDEXES = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
-"""FlyDSL's names of places in a grid, each with the axes `x`, `y` and `z`."""
+"""FlyDSL's names of grid positions, each with the axes `x`, `y` and `z`."""
 
 _BY_WORD = {name.rpartition(".")[2]: frozenset({kind}) for name, kind in MAKERS.items()}
-"""The types that results of calls may have, by the last words of what is called."""
+"""The possible types of call results, by the last word of the function."""
 
 _OTHERS = frozenset({ROOT, "torch", "typing", "math", "functools", "enum", "dataclasses"})
-"""Packages whose functions return no values of FlyDSL's types, or such as are known."""
+"""Packages whose functions return no values of FlyDSL's types, or only known ones."""
 
 _TYPED = frozenset({"call", "name", "subscript", "binary", "compare", "unary", "ifexp"})
 _NONE, _ANY = frozenset[str](), frozenset(TYPES)
@@ -49,24 +50,24 @@ _ALIAS = re.compile(r"x\d+\Z")
 
 @lru_cache(maxsize=4096)
 def is_scalar(name: str) -> bool:
-    """Whether FlyDSL's type of that name is one of single numbers."""
+    """Whether the FlyDSL type of that name is a scalar number."""
     return is_number(name) and _ALIAS.search(name) is None
 
 
 def is_float(name: str) -> bool:
-    """Whether FlyDSL's type of that name is one of single floats."""
+    """Whether the FlyDSL type of that name is a scalar float."""
     return is_scalar(name) and "Float" in name
 
 
 def is_local(helper: Body) -> bool:
-    """Whether a plain function is one of another function, or by its name of its file alone."""
+    """Whether a plain function is nested in another function, or by its name only used in its own file."""
     around, name = helper.parent, helper.function.name if helper.function is not None else ""
     return is_simple(helper) and around is not None and (around.function is not None or name.startswith("_"))
 
 
 @cached_on_argument
 def own_variables(body: Body) -> dict[str, frozenset[str]]:
-    """The types that the variables of a function may have, without those that have none of FlyDSL's."""
+    """Return the possible types of a function's variables, without variables that have no FlyDSL type."""
     if body.function is None:
         return {}
     found: dict[str, frozenset[str]] = {}
@@ -87,14 +88,14 @@ def own_variables(body: Body) -> dict[str, frozenset[str]]:
 
 @cached_on_argument
 def variables(body: Body) -> ChainMap[str, frozenset[str]]:
-    """The variables that a function sees and that may have such types, with these; those of each function are kept once."""
+    """Return the possible types of the variables that a function sees; those of each function are cached."""
     around = variables(body.parent) if body.parent is not None else ChainMap[str, frozenset[str]]()
     own = own_variables(body)
     return around.new_child(own) if own else around
 
 
 def possible_of(body: Body, expr: Expr) -> frozenset[str]:
-    """The types that an expression may have, by its words; nothing is resolved."""
+    """Return the possible types of an expression, by its words; nothing is resolved."""
     return _possible(body, expr, variables(body)) if expr.kind in _TYPED else _NONE
 
 
@@ -126,7 +127,7 @@ def _possible(body: Body, expr: Expr, known: Mapping[str, frozenset[str]]) -> fr
 
 
 def _results(body: Body, call: Expr, word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The types that a method may return, by the types that its value may have."""
+    """Return the possible result types of a method, by the possible types of its value."""
     owner = call.items[0].owner if word in METHOD_WORDS else None
     kinds = _possible(body, owner, known) if owner is not None else _NONE
     if NUMERIC in kinds and word in CASTS:
@@ -137,7 +138,7 @@ def _results(body: Body, call: Expr, word: str, known: Mapping[str, frozenset[st
 
 
 def _of_helper(body: Body, name: str) -> frozenset[str]:
-    """The types that a function of this name may return."""
+    """Return the possible result types of a function of this name."""
     if any(name in _functions(item) for item in body.outward()) or name in _functions_of(body.file):
         return _ANY
     return _UNKNOWN if name in _imported(body.file) else _NONE
@@ -155,24 +156,24 @@ def _functions_of(file: PythonFile) -> frozenset[str]:
 
 @cached_on_argument
 def _imported(file: PythonFile) -> frozenset[str]:
-    """The names that a module imports from others than known packages."""
+    """The names that a module imports, except from known packages."""
     imported = (item for item in file.body.imports if item.attr)
     return frozenset(item.name for item in imported if item.module.partition(".")[0] not in _OTHERS)
 
 
 def _plain(functions: Iterable[Function]) -> frozenset[str]:
-    """The functions without decorators."""
+    """Return the functions without decorators."""
     return frozenset(item.name for item in functions if not item.decorators)
 
 
 def may_be_floats(body: Body, names: Collection[str]) -> bool:
-    """Whether any of some names is a variable that a function sees and that may be given a float."""
+    """Whether any of some names is a variable that the function sees and that may be assigned a float."""
     return any(not _floats(item).isdisjoint(names) for item in body.outward())
 
 
 @cached_on_argument
 def _floats(body: Body) -> frozenset[str]:
-    """The variables of a function that may be given a float."""
+    """The variables of a function that may be assigned a float."""
     values = ((item.target, item.value) for item in body.scope.assigns) if body.function is not None else ()
     return frozenset(name for name, value in values if value is not None and _is_float_written(value))
 

@@ -20,7 +20,7 @@ _KINDS: dict[str, TracedKind] = {"kernel": "kernel", "jit": "jit"}
 
 
 def params(*names: str) -> tuple[Param, ...]:
-    """Parameters by name; those behind ``*`` by keyword only."""
+    """Return parameters by name; those after ``*`` are keyword-only."""
     cut = names.index("*") if "*" in names else len(names)
     plain = [Param(name, "normal", 0, 0, 0) for name in names[:cut]]
     return (*plain, *(Param(name, "kwonly", 0, 0, 0) for name in names[cut + 1 :]))
@@ -30,10 +30,10 @@ DESCRIBERS = {
     "make_buffer_tensor": params("tensor", "max_size", "*", "num_records_bytes"),
     "create_buffer_resource": params("memref_val", "stride", "max_size", "*", "num_records_bytes", "base_byte_offset"),
 }
-"""FlyDSL's functions that make buffer descriptors of tensors, as they are called where their source is not at hand."""
+"""The parameters of FlyDSL's functions that make buffer descriptors, for a tree without their source."""
 
 FIRST_DESCRIBERS = {**DESCRIBERS, "make_buffer_tensor": params("tensor", "max_size")}
-"""The same up to 0.1.8."""
+"""The parameters of these functions up to 0.1.8."""
 
 
 class Reader:
@@ -50,7 +50,7 @@ class Reader:
         self._compilers = tree.words.aliased(_KINDS)
 
     def traced_in(self, file: PythonFile) -> list[Traced]:
-        """The traced functions of a file, those with decorators before those that a call traces in the same body."""
+        """Return the traced functions of a file; in each body, decorated ones come before those that a call traces."""
         if file.path not in self._traced:
             self._traced[file.path] = list(self._find_traced(file))
         return self._traced[file.path]
@@ -65,13 +65,13 @@ class Reader:
                 yield from self.applied_in(body)
 
     def traced_of(self, body: Body) -> Traced | None:
-        """The traced function whose body that is: by its decorator, or by a call in any file."""
+        """Return the traced function of a body: traced by its decorator, or by a call in any file."""
         if body not in self._by_body:
             self._by_body[body] = next(self._decorated(body), None) or next(self._applied_to(body), None)
         return self._by_body[body]
 
     def _applied_to(self, body: Body) -> Iterator[Traced]:
-        """The traced functions that calls in any file make of a function."""
+        """Yield the traced functions that calls in any file make of a function."""
         words, name = self.tree.words, body.function.name if body.function is not None else ""
         passing = {
             path for word in words.aliased([name]) for path in words.passing(word, body.file.path, self._compilers)
@@ -82,11 +82,11 @@ class Reader:
                 yield from (item for item in self.applied_in(caller) if item.body is body)
 
     def called_in(self, body: Body) -> list[Traced]:
-        """The traced functions that a body calls, in the order of their first calls."""
+        """Return the traced functions that a body calls, in the order of their first calls."""
         return list(dict.fromkeys(self._calls.called_in(body)))
 
     def calls_of_result(self, function: Body) -> list[tuple[Body, Expr]]:
-        """The calls of what factories return that may be a function which nothing traces."""
+        """Return the calls on results of factories that may call an untraced function."""
         return self._calls.of_result(function)
 
     def wraps_in(self, file: PythonFile) -> list[Wrap]:
@@ -101,7 +101,7 @@ class Reader:
         return [item for body in bodies for item in _descriptors(self.tree, body, words)]
 
     def _decorated(self, body: Body) -> Iterator[Traced]:
-        """The function of a body, if a decorator traces it."""
+        """Yield the function of a body, if a decorator traces it."""
         around = body.parent or body
         for decorator in body.function.decorators if body.function is not None else ():
             target = decorator.items[0] if decorator.kind == "call" else decorator
@@ -110,7 +110,7 @@ class Reader:
                 yield Traced(body, kind, decorator, _parameters(self.names, body), self._calls.of)
 
     def applied_in(self, body: Body) -> list[Traced]:
-        """The functions that ``flyc.jit(function)`` traces in a body."""
+        """Return the functions that ``flyc.jit(function)`` traces in a body."""
         if body not in self._applications:
             self._applications[body] = list(self._find_applied(body))
         return self._applications[body]
@@ -126,12 +126,12 @@ class Reader:
 
 
 def _calls(body: Body, words: frozenset[str]) -> Iterator[Expr]:
-    """The calls in a body by one of these last words."""
+    """Yield the calls in a body whose last word is one of these."""
     return (call for call in body.scope.calls if called_word(call.items[0]) in words)
 
 
 def _compiler(names: Names, body: Body, expr: Expr) -> str:
-    """The last word of a name of ``flydsl.compiler``."""
+    """Return the last word of a name of ``flydsl.compiler``."""
     full = names.full(body, expr.text) if expr.kind == "name" else ""
     return full.rpartition(".")[2] if full.startswith("flydsl.compiler.") else ""
 

@@ -1,4 +1,4 @@
-"""Names that may stand for something else than their definitions when the code runs."""
+"""Names that may not refer to their definitions when the code runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
-    """Whether a name may stand for something else than its definition when it is used: a lambda, a comprehension or a patch gives
-    it, a part of it, or its module another value.
+    """Whether a name may not refer to its definition where it is used: a lambda, a comprehension or a patch may rebind it, a part
+    of it, or its module.
     """
     first = next((part.text.partition(".")[0] for part in name.walk() if part.kind == "name"), "")
     words = {word for part in name.walk() if part.text for word in part.text.split(".")}
@@ -28,7 +28,7 @@ def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
 
 
 def is_bound_around(body: Body, name: str, at: int) -> bool:
-    """Whether a lambda or a comprehension around a place binds a name, or the class in whose body it is used."""
+    """Whether a lambda or a comprehension around a place, or the class whose body contains it, binds a name."""
     if body.cls is not None and (body.binds(name) or any(item.name == name for item in body.scope.classes)):
         return True
     return binds_inside(body) and at in _binding_within(body).get(name, ())
@@ -36,7 +36,7 @@ def is_bound_around(body: Body, name: str, at: int) -> bool:
 
 @cached_on_argument
 def _binding_within(body: Body) -> dict[str, SpanSet]:
-    """The lambdas and comprehensions of a body by the names that they bind."""
+    """The lambdas and comprehensions of a body, by the names that they bind."""
     found: dict[str, list[Span]] = {}
     for function in body.scope.lambdas:
         for param in function.params:
@@ -48,7 +48,7 @@ def _binding_within(body: Body) -> dict[str, SpanSet]:
 
 
 def _comprehensions(body: Body) -> Iterator[Expr]:
-    """The comprehensions of a function; of a module or class those in values, arguments, conditions and loops."""
+    """Yield the comprehensions of a function; of a module or class, those in values, arguments, conditions and loops."""
     scope = body.scope
     roots = [expr for item in all_statements(body.statements) for expr in item.exprs]
     if body.function is None:

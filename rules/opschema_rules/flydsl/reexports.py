@@ -1,5 +1,5 @@
-"""Files that get FlyDSL's names, or what is made with them, from another module of the workspace, and so may not hold the word
-``flydsl``.
+"""Files that import FlyDSL's names, or functions made with them, from another module of the workspace, so that they may not contain
+the word ``flydsl``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from opschema_rules.flydsl.file_index import FileIndex
 
 
 def importing(project: Project, indexes: dict[str, FileIndex], package: Iterable[str]) -> list[str]:
-    """The files that import FlyDSL's names, functions that it decorates, or functions around such, from files with an index or from
-    one another; not those of the package itself.
+    """Return the files that import FlyDSL's names, functions that it decorates, or functions around these. They import them from
+    indexed files or from one another; files of the package itself are left out.
     """
     own = set(package)
     named = {path: {*index.exported, *index.making} for path, index in indexes.items() if path not in own}
@@ -50,15 +50,15 @@ def _word(path: str) -> str:
 
 
 def _is_near(module: str, name: str, words: Set[str]) -> bool:
-    """Whether an import may take a module of one of these last words, or something from one; a package around the file itself
-    (``from . import x``) is not named.
+    """Whether an import may load a module with one of these last words, or a name from one; the package of the file itself (``from
+    . import x``) has no name here.
     """
     last = module.rpartition(".")[2]
     return not last or last in words or name in words
 
 
 def _may_lead(program: Program, path: str, exporting: Mapping[str, Set[str]], module: str, name: str) -> bool:
-    """Whether an import takes a module that has names of FlyDSL, or one of these names."""
+    """Whether an import loads a module that has FlyDSL's names, or imports one of these names."""
     plain = module.lstrip(".")
     full = program.absolute_name(path, len(module) - len(plain), plain)
     target = program.module_path(full) if full else None
@@ -69,12 +69,12 @@ def _may_lead(program: Program, path: str, exporting: Mapping[str, Set[str]], mo
 
 
 _Making = Mapping[str, Set[str]]
-"""The functions that FlyDSL decorates, and those around such, by their files."""
+"""The functions that FlyDSL decorates and the functions around these, by file."""
 
 
 def _names(program: Program, path: str, making: _Making) -> list[str]:
-    """The names that a file imports from other modules and that stand for FlyDSL, a part of it, one of the functions of ``making``,
-    or a module that has such.
+    """Return the names that a file imports from other modules and that refer to FlyDSL, a part of it, a function of ``making``, or
+    a module that has one.
     """
     file = program.load(path)
     if file is None:

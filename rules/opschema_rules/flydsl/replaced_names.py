@@ -1,4 +1,4 @@
-"""The names of other modules that a file may give other values when it runs, as tests do."""
+"""Names of other modules that a file may rebind at run time, as tests do."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from opschema_cli.source.python import Expr, Scope
 from opschema_cli.source.word_index import called_word
 
 _SETTING = frozenset({"setattr", "setitem", "delattr", "delitem", "patch", "object", "multiple"})
-"""Last words of what sets or patches the attribute or item that a string names: ``mock.patch.object(ops, "launch")``."""
+"""Last words of functions that set or patch the attribute or item named by a string: ``mock.patch.object(ops, "launch")``."""
 
 _FIXTURES = frozenset({"monkeypatch", "mocker"})
-"""Fixtures of tests that set names for the functions which they are passed to."""
+"""Test fixtures that set names for the functions that receive them."""
 
 _NAMESPACES = frozenset({"globals", "vars", "locals", "exec"})
-"""Functions behind which any name may be set."""
+"""Functions that may rebind any name."""
 
 
 def setting_calls(scope: Scope) -> list[Expr]:
-    """The calls of a scope that may set a name of another object than an instance of the class around."""
+    """Return the calls of a scope that may set a name of an object other than an instance of the enclosing class."""
     return [call for call in scope.calls if _sets(call)]
 
 
 def may_set(text: str, called: Collection[str]) -> bool:
-    """Whether a file has such calls at all, by its text and the last words of what it calls."""
+    """Whether a file has such calls at all, by its text and the last words of the functions that it calls."""
     return any(word in called for word in _SETTING) or "dict" in called or any(word in text for word in _FIXTURES)
 
 
 def replaced_names(scopes: Sequence[Scope], setting: Sequence[Expr]) -> set[str]:
-    """The last words of the names that the code of some scopes, with their :func:`setting_calls`, sets in other modules."""
+    """Return the last words of the names that some scopes and their :func:`setting_calls` set in other modules."""
     items = (item for scope in scopes for item in scope.items if _is_namespace(item.target))
     found = set(_written(scopes)).union(*map(_named, setting), (item.key.rpartition(".")[2] for item in items))
     return found | _strings(scopes) if _sets_computed(scopes, setting) else found
 
 
 def computed_names(scopes: Sequence[Scope], setting: Iterable[Expr], called: Collection[str]) -> set[str]:
-    """All strings of some scopes that may be names, if their code sets names that it computes; else none. ``called`` are the last
-    words of what they call.
+    """Return all strings of some scopes that may be names, if their code sets computed names; otherwise none. ``called`` are the
+    last words of the functions that they call.
     """
     computes = any(word in called for word in _NAMESPACES) or not all(map(_named, setting))
     return _strings(scopes) if computes else set()
@@ -54,7 +54,7 @@ def _sets_computed(scopes: Sequence[Scope], setting: Iterable[Expr]) -> bool:
 
 
 def _written(scopes: Iterable[Scope]) -> Iterator[str]:
-    """The attributes that are assigned of what is imported."""
+    """Yield the attributes of imported objects that are assigned."""
     imported = {item.name for scope in scopes for item in scope.imports}
     for scope in scopes:
         targets = [item.target for item in scope.assigns] + [name for item in scope.unpacks for name in item.targets]
@@ -62,7 +62,9 @@ def _written(scopes: Iterable[Scope]) -> Iterator[str]:
 
 
 def _sets(call: Expr) -> bool:
-    """Whether a call may set something of another object than an instance of the class around, or passes on what may."""
+    """Whether a call may set an attribute of an object other than an instance of the enclosing class, or passes on a function that
+    may.
+    """
     word = called_word(call.items[0])
     if word == "dict":
         return call.callee.endswith("patch.dict")
@@ -72,7 +74,7 @@ def _sets(call: Expr) -> bool:
 
 
 def _named(call: Expr) -> set[str]:
-    """The last words of the strings among the arguments of a call that sets names, and its keywords, if these are names to set."""
+    """Return the last words of the string arguments of a call that sets names, and its keywords, if these are the names to set."""
     strings = (part.value for item in call.items[1:] for part in item.walk() if isinstance(part.value, str))
     keywords = call.keywords if called_word(call.items[0]) in ("multiple", "dict") else ()
     return {text.rpartition(".")[2] for text in (*strings, *keywords)}

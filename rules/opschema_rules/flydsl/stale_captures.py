@@ -1,4 +1,4 @@
-"""Stale captures: captured values that a compiled function depends on, and that nothing in its cache key determines."""
+"""Stale captures: captured values that a compiled function depends on, and that its cache key does not determine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITES = frozenset({"append", "extend", "add", "update", "insert", "clear"})
 
 
 _FIXED = frozenset({"const", "dict", "list", "set", "tuple", "unary"})
-"""Kinds of expressions that are constants, or displays of them."""
+"""Expression kinds that are constants, or collections of constants."""
 
 
 class StaleCapture(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class StaleCapture(msgspec.Struct, frozen=True):
 
 
 def stale_captures(tree: FlyTree) -> Iterator[StaleCapture]:
-    """The stale captures of the tree's functions, each variable once."""
+    """Yield the stale captures of the tree's functions, each variable once."""
     found: set[Cell] = set()
     kinds = Captures(tree)
     for traced in _keyed(tree, kinds) if has_computed_key(tree) else ():
@@ -52,7 +52,7 @@ def stale_captures(tree: FlyTree) -> Iterator[StaleCapture]:
 
 
 def _keyed(tree: FlyTree, kinds: Captures) -> Iterator[Traced]:
-    """The functions written in functions that have a cache key of their own, where no other one captures them."""
+    """Yield the nested functions with their own cache key that no other function captures."""
     inner = [item for item in tree.traced if item.kind == "jit" and item.factory is not None]
     outer = [item for item in inner if is_compiled(tree, item)]
     around = {body for item in outer for body in item.body.outward() if body is not item.body and body.function}
@@ -68,7 +68,7 @@ def _keyed(tree: FlyTree, kinds: Captures) -> Iterator[Traced]:
 
 
 def _may_miss(tree: FlyTree, kinds: Captures, body: Body) -> bool:
-    """Whether a function inside another reads a variable of it of a kind that no key sees."""
+    """Whether a nested function reads a variable of the enclosing function whose kind is never part of a key."""
     read = {
         use.name.partition(".")[0]
         for inner in tree.bodies.inside(body)
@@ -99,7 +99,7 @@ def _of(tree: FlyTree, kinds: Captures, traced: Traced) -> Iterator[StaleCapture
 
 
 def _determined(tree: FlyTree, kinds: Captures, seen: set[Cell]) -> dict[Cell, set[str]] | None:
-    """The variables that the key may determine: all that these come from, and those that the functions among them capture."""
+    """Return the variables that the key may determine: all sources of these variables, and the captures of functions among them."""
     reached: set[Body] = set()
     while True:
         known = comes_from(seen)
@@ -112,7 +112,7 @@ def _determined(tree: FlyTree, kinds: Captures, seen: set[Cell]) -> dict[Cell, s
 
 
 def _varying(tree: FlyTree, cell: Cell, kind: UncachedCapture) -> list[Cell]:
-    """The parameters with which the value of a variable varies from call to call."""
+    """Return the parameters with which the value of a variable varies from call to call."""
     found = (root for root in roots(cell) if _may_vary(root, kind) and not _is_constant(tree, root))
     return sorted(found, key=lambda item: item.name)
 
@@ -120,7 +120,7 @@ def _varying(tree: FlyTree, cell: Cell, kind: UncachedCapture) -> list[Cell]:
 def _unread(
     tree: FlyTree, kind: UncachedCapture, known: set[str], reads: list[tuple[Body, Use]]
 ) -> tuple[Body, Use, str] | None:
-    """The first read of a variable, or of a field, that is not ``known``."""
+    """Return the first read of a variable or field that is not ``known``."""
     if not known:
         return (*reads[0], "")
     fields = _fields(tree, kind)
@@ -133,7 +133,7 @@ def _unread(
 
 
 def _fields(tree: FlyTree, kind: UncachedCapture) -> frozenset[str]:
-    """The fields of the dataclass that a variable holds."""
+    """Return the fields of the dataclass instance in a variable."""
     if kind.cls is None:
         return frozenset()
     lines = tree.bodies.program.lineage(kind.cls)
@@ -141,8 +141,8 @@ def _fields(tree: FlyTree, kind: UncachedCapture) -> frozenset[str]:
 
 
 def _besides(tree: FlyTree, traced: Traced, captures: list[Capture]) -> Iterator[Cell]:
-    """The variables that the key may determine besides those captured: of decorators and defaults of ``jit`` functions, of the
-    arguments of callers around, and the functions themselves.
+    """Yield the variables other than captures that the key may determine: those in decorators and defaults of ``jit`` functions,
+    those in arguments of enclosing callers, and the functions themselves.
     """
     bodies = {traced.body} | {body for item in captures if (body := tree.closures.function_of(item.cell)) is not None}
     for item in filter(None, map(tree.traced_of, bodies)):
@@ -177,8 +177,8 @@ def _is_constant(tree: FlyTree, root: Cell) -> bool:
 
 
 def _folded(tree: FlyTree, body: Body, expr: Expr) -> object:
-    """The value of an argument: of a variable of a loop, the one text that all its values have; of a local that is never changed,
-    that of what it is assigned.
+    """Return the value of an argument: for a loop variable, the one text of all its values; for a local that never changes, its
+    assigned value.
     """
     texts = {at.file.text(item) for at, item in alternatives(tree, body, expr)}
     if len(texts) == 1:
@@ -192,7 +192,7 @@ def _folded(tree: FlyTree, body: Body, expr: Expr) -> object:
 
 
 def _may_vary(root: Cell, kind: UncachedCapture) -> bool:
-    """Whether a function that keeps its results can be called with a parameter: it hashes its arguments."""
+    """Whether a caching function can be called with a parameter of this kind: it hashes its arguments."""
     function = root.binder.function
     cached = function is not None and any(
         name.rpartition(".")[2] in ("lru_cache", "cache") for name in function.decorator_names

@@ -12,18 +12,18 @@ from opschema_rules.flydsl.value_classes import plain_name, value_at
 
 _COMPOSITES = frozenset({"struct", "union"})
 _COMPUTING = frozenset({"__annotations__", "locals", "vars", "exec", "eval"})
-"""Names by which the body of a class may bind or annotate more names than are written in it."""
+"""Names by which a class body may bind or annotate names that are not written in it."""
 
 
 class Storage(msgspec.Struct, frozen=True):
-    """A class of the tree that stands in a body."""
+    """A class of the tree, and the body that contains it."""
 
     body: Body
     cls: Class
 
 
 def storage_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> Storage | None:
-    """The class that an expression surely is: by its name, or as the only thing that a function returns."""
+    """Return the class of an expression, if it is known: by its name, or as the only return value of a function."""
     if hops <= 0:
         return None
     if expr.kind == "call":
@@ -46,14 +46,14 @@ def storage_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> 
 
 
 def is_composite(tree: FlyTree, storage: Storage) -> bool:
-    """Whether a class is made a structure or a union by its only decorator, and has no base."""
+    """Whether a class has no base, and its only decorator makes it a structure or a union."""
     marks = [item.items[0] if item.kind == "call" else item for item in storage.cls.decorators]
     names = [plain_name(tree.names.full(storage.body, item.text)) for item in marks if item.kind == "name"]
     return len(marks) == 1 and names[:1] != [] and names[0] in _COMPOSITES and not storage.cls.bases
 
 
 def fields(cls: Class) -> frozenset[str] | None:
-    """The names that the body of a class binds or annotates; None if there may be more."""
+    """Return the names that a class body binds or annotates; None if there may be more."""
     scope = cls.body
     if any(use.name.partition(".")[0] in _COMPUTING for use in scope.uses):
         return None

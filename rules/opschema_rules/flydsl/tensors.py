@@ -1,4 +1,4 @@
-"""The tensors that are passed to kernels: how callers wrap them, and the shape that they are made with."""
+"""Tensors passed to kernels: how callers wrap them, and the shape that they are created with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAKERS = ("empty", "zeros", "ones", "rand", "randn")
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type", "detach", "contiguous", "requires_grad_")
 )
-"""Methods of a tensor whose result lies in memory as the tensor does, when that is contiguous."""
+"""Tensor methods whose result is contiguous if the tensor is."""
 
 _OF_TORCH = frozenset(
     (
@@ -40,15 +40,15 @@ _OF_TORCH = frozenset(
     )
 )
 _RESHAPED = frozenset(("reshape", "view", "flatten", "permute", "transpose", "squeeze", "unsqueeze", "clone", "t"))
-_LEAVING = {"numpy": "an array of NumPy", "tolist": "a list"}
-"""Methods of torch's tensors that return something else."""
+_LEAVING = {"numpy": "a NumPy array", "tolist": "a list"}
+"""Methods of torch tensors whose result is not a tensor."""
 
 _DEEPEST = 16
-"""Most operations and variables behind one another that are followed to an integer."""
+"""Maximum length of a chain of operations and variables to follow to an integer."""
 
 _INTEGER = frozenset({"+", "-", "*", "//", "%"})
 _COMPLEX = frozenset({"torch.complex32", "torch.complex64", "torch.complex128", "torch.cfloat", "torch.cdouble"})
-"""Dtypes whose tensors FlyDSL does not take."""
+"""Dtypes of tensors that FlyDSL does not accept."""
 
 _NO_NUMBERS = frozenset({"shape", "dtype", "device"})
 _CONVERTING = {"half": "Float16", "float": "Float32", "double": "Float64", "bfloat16": "BFloat16"}
@@ -67,7 +67,7 @@ _RESHAPING = ("resize_", "t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_
 
 
 class TensorArgument(msgspec.Struct, frozen=True):
-    """A tensor where it leaves the code that is traced: the argument of a caller; ``marks`` if it surely is a wrapping."""
+    """A caller's argument where a tensor enters traced code; ``marks`` if it is known to be a wrapping."""
 
     body: Body
     expr: Expr
@@ -75,7 +75,7 @@ class TensorArgument(msgspec.Struct, frozen=True):
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether its layout surely is dynamic."""
+        """Whether its layout is known to be dynamic."""
         return self.marks is not None and "mark_layout_dynamic" in self.marks
 
 
@@ -87,37 +87,37 @@ class Tensors:
         self._wraps = {(item.body.file.path, *item.whole.span): item for item in tree.wraps}
 
     def wrap_of(self, body: Body, expr: Expr) -> Wrap | None:
-        """The wrapping that an expression surely is: written there, or what the name is given once."""
+        """Return the wrapping of an expression: the expression itself, or the only value assigned to its name."""
         if expr.kind != "name":
             return self._wraps.get((body.file.path, *expr.span))
         value = value_of(self.tree, body, expr.text)
         return self._wraps.get((body.file.path, *value.span)) if value is not None else None
 
     def marks(self, body: Body, expr: Expr) -> frozenset[str] | None:
-        """The methods that mark the wrapping which an expression is, at once or later; None where it may be no wrapping."""
+        """Return the methods that mark the wrapping of an expression, at once or later; None if it may not be a wrapping."""
         wrap = self.wrap_of(body, expr)
         return frozenset(map(method_of, self.mark_calls(wrap))) if wrap is not None else None
 
     def mark_calls(self, wrap: Wrap) -> list[Expr]:
-        """The calls that mark a wrapping: chained to it, or on the name that it is given once."""
+        """Return the calls that mark a wrapping: chained to it, or on the only name that it is assigned to."""
         found = list(wrap.marks)
         for name in self.held_by(wrap):
             found += [call for call in index_of(wrap.body).methods.get(name, ()) if call.items[0].member in MARKS]
         return found
 
     def held_by(self, wrap: Wrap) -> list[str]:
-        """The names of its body that a wrapping is given, and that nothing else is."""
+        """Return the names in its body that are assigned a wrapping and nothing else."""
         names = index_of(wrap.body).targets.get(wrap.whole.span, [])
         return [name for name in names if self.wrap_of(wrap.body, Expr("name", 0, 0, name)) is wrap]
 
     def arguments(self, body: Body, expr: Expr) -> list[TensorArgument] | None:
-        """The arguments of callers for a tensor that is used in a body; None when not all are known."""
+        """Return the callers' arguments for a tensor used in a body; None if not all are known."""
         found: list[TensorArgument] = []
         return found if self._collect(body, expr, found, MAX_CALLS) else None
 
     def element(self, traced: Traced, name: str) -> str:
-        """FlyDSL's type of the elements of a traced function's tensor, if all callers in the tree pass tensors of one type, and
-        none of them is meant to fail.
+        """Return FlyDSL's element type of a traced function's tensor, if all callers in the tree pass tensors of one type and none
+        of them is expected to fail.
         """
         body = traced.body
         found: set[str] = set()
@@ -139,21 +139,21 @@ class Tensors:
         )
 
     def _follow(self, body: Body, expr: Expr, found: list[TensorArgument], hops: int) -> bool:
-        """Collect an argument; a parameter of a function that is traced is followed to its callers."""
+        """Collect an argument; a parameter of a traced function is followed to its callers."""
         if self._is_traced(body) and expr.kind == "name":
             return self._collect(body, expr, found, hops)
         found.append(TensorArgument(body, expr, self.marks(body, expr)))
         return True
 
     def _is_traced(self, body: Body) -> bool:
-        """Whether a function is traced, or called by one that is."""
+        """Whether a function is traced, or called by a traced one."""
         if self.tree.around(body) is not None:
             return True
         callers = self.tree.bodies.calls_of(body) if body.function is not None else []
         return any(self.tree.around(caller) is not None for caller, _ in callers)
 
     def _arguments_for(self, target: Body, name: str) -> Iterator[tuple[Body, Expr | None]]:
-        """The arguments of the calls of a function for one parameter."""
+        """Yield the arguments that calls of a function pass for one parameter."""
         traced = self.tree.traced_of(target)
         if traced is not None:
             yield from ((call.body, call.argument(name)) for call in traced.calls)
@@ -163,7 +163,7 @@ class Tensors:
 
 
 def value_of(tree: FlyTree, body: Body, name: str) -> Expr | None:
-    """The one value that a local or a module's name ever has; None when it may have several, or is not known."""
+    """Return the only value that a local or module variable ever has; None if it may have several, or if they are not known."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     values = binder.values(name) if "." not in name else None
     if values is None or len(values) != 1:
@@ -173,7 +173,7 @@ def value_of(tree: FlyTree, body: Body, name: str) -> Expr | None:
 
 
 def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tuple[Body, tuple[Expr, ...]] | None:
-    """The sizes that a tensor is made with, which lies in memory row by row, and the body they are written in."""
+    """Return the sizes that a contiguous tensor is created with, and the body that contains them."""
     if hops <= 0:
         return None
     if expr.kind == "name":
@@ -195,7 +195,7 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
 
 
 def is_no_scalar(tree: FlyTree, body: Body, expr: Expr) -> bool:
-    """Whether an expression surely is a tensor that is made without a value, or with several elements."""
+    """Whether an expression is known to be a tensor created without a value, or with several elements."""
     if expr.kind == "name" and may_be_another(tree, body, expr):
         return False
     value = value_of(tree, body, expr.text) if expr.kind == "name" else expr
@@ -209,7 +209,7 @@ def is_no_scalar(tree: FlyTree, body: Body, expr: Expr) -> bool:
 
 
 def attribute_of_tensor(tree: FlyTree, body: Body, expr: Expr) -> str:
-    """The attribute that an expression surely is of a tensor which torch makes, and that is neither a tensor nor a number."""
+    """Return the attribute of a torch tensor that an expression reads, if that is neither a tensor nor a number."""
     owner, _, word = expr.text.rpartition(".") if expr.kind == "name" else ("", "", "")
     tensor = Expr("name", expr.start, expr.end, owner)
     if word not in _NO_NUMBERS or not owner or "." in owner or may_be_another(tree, body, tensor):
@@ -218,7 +218,7 @@ def attribute_of_tensor(tree: FlyTree, body: Body, expr: Expr) -> str:
 
 
 def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
-    """A description of an expression that certainly is an array of NumPy, a list, a dtype or a device; empty for anything else."""
+    """Describe an expression that is known to be a NumPy array, a list, a dtype or a device; empty for anything else."""
     if expr.kind == "call":
         if tree.names.external(body, expr.callee) == "torch.device":
             return "a device"
@@ -227,17 +227,17 @@ def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
             return _LEAVING[method]
         return ""
     is_dtype = expr.kind == "name" and tree.names.external(body, expr.text) in _ELEMENTS
-    return "a dtype of torch" if is_dtype and not may_be_another(tree, body, expr) else ""
+    return "a torch dtype" if is_dtype and not may_be_another(tree, body, expr) else ""
 
 
 def is_address(tree: FlyTree, body: Body, expr: Expr) -> bool:
-    """Whether an expression surely is the address of a tensor that torch makes."""
+    """Whether an expression is known to be the address of a torch tensor."""
     owner = expr.items[0].owner if expr.kind == "call" and len(expr.items) == 1 else None
     return owner is not None and method_of(expr) == "data_ptr" and _is_of_torch(tree, body, owner)
 
 
 def is_complex(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-    """Whether an expression surely is a tensor of complex numbers that torch makes."""
+    """Whether an expression is known to be a torch tensor of complex numbers."""
     if expr.kind == "name" and hops > 0 and not may_be_another(tree, body, expr):
         value = value_of(tree, body, expr.text)
         return value is not None and is_complex(tree, body.binder(expr.text) or body, value, hops - 1)
@@ -252,7 +252,7 @@ def is_complex(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> 
 
 
 def _is_of_torch(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-    """Whether an expression surely is a tensor that a function of torch makes."""
+    """Whether an expression is known to be a tensor that a torch function creates."""
     if hops <= 0:
         return False
     if expr.kind == "name":
@@ -268,7 +268,7 @@ def _is_of_torch(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -
 
 
 def element_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> str:
-    """FlyDSL's type of the elements of a tensor whose type is written where it is made or converted; empty if it is not known."""
+    """Return FlyDSL's element type of a tensor whose type is written where it is created or converted; empty if it is not known."""
     if hops <= 0:
         return ""
     if expr.kind == "name":
@@ -298,14 +298,14 @@ def _element(tree: FlyTree, body: Body, dtype: Expr) -> str:
 
 
 def number(tree: FlyTree, body: Body, expr: Expr) -> int | None:
-    """The integer that an expression always is."""
+    """Return the integer value of an expression that is always the same."""
     found = tree.evaluator.fold(body, expr)
     value = None if isinstance(found, Unresolved) or found.symbol else found.value
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def method_of(call: Expr) -> str:
-    """The last word of what a call calls."""
+    """Return the last word of the function that a call calls."""
     return call.items[0].text.rpartition(".")[2]
 
 
@@ -315,7 +315,7 @@ def _call_params(body: Body) -> tuple[Param, ...]:
 
 
 def _sizes(tree: FlyTree, body: Body, call: Expr) -> tuple[Expr, ...] | None:
-    """The sizes of ``torch.empty(2, 3)`` or ``torch.empty((2, 3))``."""
+    """Return the sizes of ``torch.empty(2, 3)`` or ``torch.empty((2, 3))``."""
     if any(word in ("*", "**", "memory_format", "names", "out") for word in call.keywords):
         return None
     given = call.positional() or [item for item in [call.keyword("size")] if item is not None]
@@ -329,8 +329,8 @@ def _single(tree: FlyTree, body: Body, size: Expr) -> tuple[Expr, ...] | None:
 
 
 def _is_integer(tree: FlyTree, body: Body, expr: Expr, hops: int = _DEEPEST) -> bool:
-    """Whether an expression surely is an integer, and no tuple: a constant, a parameter that is annotated so, and what is computed
-    of these.
+    """Whether an expression is known to be an integer: a constant, a parameter with that annotation, or a value computed from
+    these.
     """
     if expr.kind == "binary":
         return (
@@ -347,11 +347,11 @@ def _is_integer(tree: FlyTree, body: Body, expr: Expr, hops: int = _DEEPEST) -> 
 
 
 def _keeper(call: Expr) -> Expr | None:
-    """The tensor of ``tensor.to(...)`` and its like."""
+    """Return the tensor in ``tensor.to(...)`` and similar calls."""
     callee = call.items[0]
     return callee.owner if callee.member in _KEEPING and "memory_format" not in call.keywords else None
 
 
 def names_in(exprs: Iterable[Expr]) -> set[str]:
-    """The first words of all names in expressions."""
+    """Return the first words of all names in expressions."""
     return {item.text.partition(".")[0] for expr in exprs for item in expr.walk() if item.kind == "name"}

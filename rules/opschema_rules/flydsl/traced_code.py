@@ -1,5 +1,5 @@
-"""The functions of a file that run while a kernel is traced: traced ones, those that make values of FlyDSL's types, those inside
-them, and the helpers that they call.
+"""Functions of a file that run while a kernel is traced: traced functions, functions that make values of FlyDSL's types, functions
+nested in these, and the helpers that they call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from opschema_rules.flydsl.value_classes import bodies_with_values
 
 @cached_on_argument
 def calls_by_name(body: Body) -> dict[str, list[Expr]]:
-    """The calls of a body by the dotted names that they call."""
+    """Return the calls of a body, by the dotted name of the function."""
     found: dict[str, list[Expr]] = {}
     for call in body.scope.calls:
         callee = call.items[0]
@@ -24,7 +24,7 @@ def calls_by_name(body: Body) -> dict[str, list[Expr]]:
 
 @cached_on_argument
 def traced_code(tree: FlyTree) -> dict[str, list[Body]]:
-    """These functions by the paths of their files, without FlyDSL's own; helpers only in the files of the calls."""
+    """Return these functions by file path, without FlyDSL's own; helpers are only followed within the file of their call."""
     starts: dict[str, list[Body]] = {}
     for body in bodies_with_values(tree):
         starts.setdefault(body.file.path, []).append(body)

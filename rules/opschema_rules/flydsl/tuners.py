@@ -1,4 +1,4 @@
-"""Tuners that FlyDSL's `autotune` makes: the functions that they tune, their configurations and their calls."""
+"""Tuners made by FlyDSL's `autotune`: the functions that they tune, their configurations and their calls."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import may_be_another
 
 MAKING = frozenset({"autotune", "Autotuner"})
-"""The last words of what makes tuners."""
+"""The last words of functions that make tuners."""
 
 _MOST = 200
-"""Most elements of lists of configurations that are looked at for one tuner."""
+"""Maximum number of elements in lists of configurations to examine for one tuner."""
 
 _COPYING = frozenset({"list", "tuple"})
 """Functions that return a list of the same elements."""
@@ -29,7 +29,7 @@ _MODULE = f"{ROOT}.autotune"
 
 
 class Tuner(msgspec.Struct, frozen=True, eq=False):
-    """A tuner that a call in a body makes of the function ``target``. ``decorates`` tells whether the call is its decorator."""
+    """A tuner for the function ``target``, and the call that makes it. ``decorates`` is set if the call is a decorator."""
 
     body: Body
     expr: Expr
@@ -42,7 +42,7 @@ class Tuner(msgspec.Struct, frozen=True, eq=False):
         return self.target.params
 
     def argument(self, name: str) -> Expr | None:
-        """An argument of the call: by keyword, or one of the first two of `autotune()`."""
+        """Return an argument of the call: by keyword, or one of the first two of `autotune()`."""
         given, places = self.expr.positional(), ("configs", "key")
         place = places.index(name) if name in places and called_word(self.expr.items[0]) == "autotune" else len(given)
         return self.expr.keyword(name) or (
@@ -51,14 +51,14 @@ class Tuner(msgspec.Struct, frozen=True, eq=False):
 
 
 class Configs(msgspec.Struct):
-    """The calls of `Config` of which a tuner takes its configurations, by their bodies, and whether these are all."""
+    """The `Config` calls that make a tuner's configurations, each with its body. ``complete`` is set if these are all."""
 
     calls: list[tuple[Body, Expr]]
     complete: bool = True
 
 
 def is_of_autotune(tree: FlyTree, body: Body, call: Expr, word: str) -> bool:
-    """Whether a call surely is of that name of FlyDSL's module `autotune`."""
+    """Whether a call is known to be of that function in FlyDSL's module `autotune`."""
     if called_word(call.items[0]) != word or not call.callee or may_be_another(tree, body, call.items[0]):
         return False
     full = tree.names.full(body, call.callee)
@@ -66,7 +66,7 @@ def is_of_autotune(tree: FlyTree, body: Body, call: Expr, word: str) -> bool:
 
 
 def tuners_in(tree: FlyTree, body: Body) -> Iterator[Tuner]:
-    """The tuners that a body makes of functions whose parameters are known."""
+    """Yield the tuners that a body makes for functions with known parameters."""
     for call in body.scope.calls:
         word, applied = called_word(call.items[0]), call.items[0].kind == "call"
         if word not in MAKING or applied is not (word == "autotune") or (applied and call.keywords != ("",)):
@@ -88,16 +88,16 @@ def tuners_in(tree: FlyTree, body: Body) -> Iterator[Tuner]:
 
 
 def _is_wrapped(tree: FlyTree, target: Body) -> bool:
-    """Whether something else than FlyDSL decorates a function, so that it may take other arguments."""
+    """Whether a decorator other than FlyDSL's may change the arguments that a function takes."""
     traced = tree.traced_of(target)
     decorators = target.function.decorators if target.function is not None else ()
     return any(traced is None or item is not traced.decorator for item in decorators)
 
 
 def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
-    """The configurations that a tuner surely takes: the elements of lists that are written in its call, in the variables and
-    functions of its file that this names, and in what these name; of a function, in all that it returns. Of lists that code
-    selects from or changes, none is sure.
+    """Return the configurations that a tuner is known to use: the elements of lists in its call, in the variables and functions of
+    its file named there, and in names used by those; for a function, of all lists that it returns. Lists that code filters or
+    changes do not count.
     """
     found = Configs([])
     waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
@@ -134,7 +134,7 @@ def _is_config(expr: Expr) -> bool:
 
 
 def _elements(expr: Expr) -> Iterator[Expr]:
-    """The elements of an expression that is a list, and what stands for further ones: names, calls and any other expressions."""
+    """Yield the elements of a list expression, and the expressions that stand for further ones: names, calls and others."""
     waiting = [expr]
     while waiting:
         part = waiting.pop()
@@ -154,7 +154,7 @@ def _elements(expr: Expr) -> Iterator[Expr]:
 
 
 def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tuple[Body, Expr]]:
-    """The value of a name in the file of a body that has one: of a variable, or what a function returns."""
+    """Yield the values of a name in the file of a body: a variable's, or a function's return values."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     bound = binder.scope.named.get(name, ())
     one = bound[0] if len(bound) == 1 and name not in binder.file.rebound else None
@@ -166,20 +166,20 @@ def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tu
     if target is None or not returned or any(item.name == name for item in binder.params):
         found.complete = False
     elif len(returned) > 1 and (target.file is not body.file or len(_uses(body.file).get(name, ())) != 1):
-        found.complete = False  # some may be for another function
+        found.complete = False  # some of them may be for another function
     else:
         yield from ((target, item) for item in returned)
 
 
 def _is_used_elsewhere(file: PythonFile, name: str, parts: Iterable[Expr]) -> bool:
-    """Whether a list or a function that makes one is used at other places of the file, too, which may change it."""
+    """Whether a list, or a function that makes one, is also used elsewhere in the file, where it may be changed."""
     places = _uses(file).get(name, ())
     return not all(any(part.start <= place < part.end for part in parts) for place in places)
 
 
 @cached_on_argument
 def _uses(file: PythonFile) -> dict[str, list[int]]:
-    """The places of a file where names are used, by their first words."""
+    """The places in a file where names are used, by first word."""
     found: dict[str, list[int]] = {}
     for scope in file.body.walk():
         for use in scope.uses:
@@ -188,7 +188,7 @@ def _uses(file: PythonFile) -> dict[str, list[int]]:
 
 
 def calls_of_tuner(tree: FlyTree, tuner: Tuner) -> Iterator[tuple[Body, Expr]]:
-    """The calls of a tuner in its file, by the variable of the module that holds it or by the name of the function."""
+    """Yield the calls of a tuner in its file, by the module variable that holds it or by the function's name."""
     module = tree.bodies.module(tuner.body.file)
     if tuner.decorates:
         yield from tree.bodies.calls_of(tuner.target)

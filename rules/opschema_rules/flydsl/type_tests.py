@@ -1,4 +1,6 @@
-"""Places of a traced function that may not be reached, as a test by a call asks before them what a value is: ``if is_host(A):``."""
+"""Places of a traced function that may not be reached because an earlier test calls a function that may check a type: ``if
+is_host(A):``.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ from opschema_rules.flydsl.device_values import DeviceValues
 
 
 class TypeTests(msgspec.Struct, frozen=True, dict=True):
-    """The places of one traced function, and of those inside it, that such a test or a condition that is known leaves out."""
+    """The places of one traced function and its nested ones that such a test, or a constant condition, may exclude."""
 
     values: DeviceValues
 
     def may_leave_out(self, body: Body, at: int) -> bool:
-        """Whether a place may not be reached, in a helper too that only such places name."""
+        """Whether a place may not be reached, or is in a helper that only such places name."""
         return body not in self._reached or self._is_left_out(body, at)
 
     def _is_left_out(self, body: Body, at: int) -> bool:
@@ -32,7 +34,7 @@ class TypeTests(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _reached(self) -> set[Body]:
-        """The functions that other places name, or that have no name or a decorator."""
+        """The functions that other places name, and those without a name or with a decorator."""
         named = defaultdict[str, list[Body]](list)
         for item in self.values.bodies:
             is_named = (
@@ -49,7 +51,7 @@ class TypeTests(msgspec.Struct, frozen=True, dict=True):
         return found
 
     def _asks(self, body: Body, test: Expr) -> bool:
-        """Whether a condition calls a function, which may ask for a type, or reads a variable that a call gave a value."""
+        """Whether a condition calls a function, which may check a type, or reads a variable with the result of a call."""
         names = [part.text for part in test.walk() if part.kind == "name" and "." not in part.text]
         given = (item for name in names for item in self.values.bindings(body, name) or ())
         values = (test, *(item for item in given if isinstance(item, Expr)))
@@ -58,7 +60,7 @@ class TypeTests(msgspec.Struct, frozen=True, dict=True):
 
 
 def _tests(body: Body, at: int) -> Iterator[Expr]:
-    """The conditions on which it depends whether a place of a body is reached."""
+    """Yield the conditions that decide whether a place of a body is reached."""
     yield from (item.expr for item in conditions_around(body, at))
     yield from choices_around(body, at)
     yield from (test for end, test in _exits(body) if end <= at)

@@ -1,4 +1,4 @@
-"""Names that a file uses and that nothing around their uses binds, by its scopes alone."""
+"""Names that a file uses and that no enclosing scope binds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from opschema_cli.source.python import PythonFile, Scope
 from opschema_cli.source.text import SpanSet
 
 _BINDING = frozenset({"exec", "globals", "locals", "vars", "eval"})
-"""Functions behind which a name may be bound that no statement binds."""
+"""Functions that may bind a name without a statement."""
 
 _NAMESPACE = re.compile(r"globals(?:__)?\b|\bsys\.modules\b")
-"""The names of a module as a dictionary or an object, through which code may bind them, also under another name."""
+"""The names of a module as a dictionary or object, through which code may bind names, under any alias."""
 
 _KNOWN = frozenset(dir(builtins)) | {
     "__file__",
@@ -29,7 +29,7 @@ _KNOWN = frozenset(dir(builtins)) | {
     "WindowsError",
     "PythonFinalizationError",
 }
-"""What is bound everywhere: also by other systems and releases of Python than the one that runs this."""
+"""Names that Python always binds, including those of other platforms and Python versions."""
 
 _INNER = (
     re.compile(r"for\s([^\n:]{1,200}?)\sin\b"),
@@ -41,11 +41,11 @@ literal word: `re` finds these some twenty times faster than a word boundary or 
 """
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TYPE_PARAMETERS = re.compile(r"\s*\[([^\]]{0,200})\]")
-"""The type parameters behind the name of a function or class."""
+"""The type parameters after the name of a function or class."""
 
 
 def sets_namespace(text: str) -> bool:
-    """Whether code may bind names of its module through the dictionary or the object that holds them."""
+    """Whether code may bind names of its module through the module's dictionary or object."""
     return ("globals" in text or "sys.modules" in text) and _NAMESPACE.search(text) is not None
 
 
@@ -88,14 +88,14 @@ def unbound_names(
 
 
 def _type_parameters(text: str, scopes: Iterable[Scope]) -> Iterator[str]:
-    """The lists of type parameters of functions and classes."""
+    """Yield the type parameter lists of functions and classes."""
     ends = (item.end for scope in scopes for part in (scope.functions, scope.classes) for item in part)
     matches = (_TYPE_PARAMETERS.match(text, end) for end in ends)
     yield from (match[1] for match in matches if match is not None)
 
 
 def _bound_in_module(module: Scope) -> Iterator[str]:
-    """The names that a module binds when it runs, and not only for tools that check types."""
+    """Yield the names that a module binds at run time, and not only for type checkers."""
     conditions = () if _is_set(module, "TYPE_CHECKING") else module.conditions
     typing = SpanSet(item.body for item in conditions if item.expr.text.rpartition(".")[2] == "TYPE_CHECKING")
     for name, items in module.named.items():
@@ -106,6 +106,6 @@ def _bound_in_module(module: Scope) -> Iterator[str]:
 
 
 def _is_set(module: Scope, name: str) -> bool:
-    """Whether a module gives a variable another value than `False`."""
+    """Whether a module assigns a variable a value other than `False`."""
     values = (item.value for item in module.assigns if item.target == name)
     return any(value is None or value.kind != "const" or bool(value.value) for value in values)

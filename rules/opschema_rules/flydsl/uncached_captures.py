@@ -23,7 +23,7 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 class UncachedCapture(msgspec.Struct, frozen=True):
-    """A kind of value that the key leaves out: ``words`` name it, ``instead`` names the part of ``{}`` that the key sees.
+    """A kind of value that the key ignores: ``words`` name it, and ``instead`` names the part of ``{}`` that the key contains.
 
     ``cls`` is the dataclass that it is an instance of.
     """
@@ -38,9 +38,9 @@ _LIST = UncachedCapture("a list", "capture `tuple({})` instead", mutable=True)
 _DICT = UncachedCapture("a dict", "capture `tuple({}.items())` instead", mutable=True)
 _SET = UncachedCapture("a set", "capture `tuple(sorted({}))` instead", mutable=True)
 _FROZENSET = UncachedCapture("a frozenset", "capture `tuple(sorted({}))` instead")
-_DTYPE = UncachedCapture("a torch.dtype", "capture `str({})` and read it, too")
-_DEVICE = UncachedCapture("a torch.device", "capture `str({})` and read it, too")
-_BYTES = UncachedCapture("bytes", "capture `{}.hex()` and read it, too")
+_DTYPE = UncachedCapture("a torch.dtype", "capture `str({})` and read it too")
+_DEVICE = UncachedCapture("a torch.device", "capture `str({})` and read it too")
+_BYTES = UncachedCapture("bytes", "capture `{}.hex()` and read it too")
 _RANGE = UncachedCapture("a range", "capture its bounds instead")
 _PARTIAL = UncachedCapture("a functools.partial", "define a function instead")
 _NAMESPACE = UncachedCapture("a namespace", "capture the values that it holds instead")
@@ -57,10 +57,10 @@ _TYPES = {
     "range": _RANGE,
     "types.SimpleNamespace": _NAMESPACE,
 }
-"""Types by their full name."""
+"""Kinds by the full name of a type."""
 
 _MAKERS = {**{name: kind for name, kind in _TYPES.items() if not name.startswith("typing.")}, "sorted": _LIST}
-"""Results of calls, by the full name of the function."""
+"""Kinds of call results, by the full name of the function."""
 
 _DISPLAYS = {"list": _LIST, "listcomp": _LIST, "dict": _DICT, "dictcomp": _DICT, "set": _SET, "setcomp": _SET}
 _ENUMS = frozenset({"enum.Enum", "enum.Flag"})
@@ -68,7 +68,7 @@ _DTYPES = re.compile(r"torch\.(?:b?float\w*|half|double|u?int\d*|short|long|bool
 
 
 _SEEN = frozenset({"const", "unary", "binary", "compare", "tuple", "subscript", "boolop"})
-"""Kinds of expressions that may give what the key sees."""
+"""Expression kinds whose value may be part of the key."""
 
 
 class Captures:
@@ -79,7 +79,7 @@ class Captures:
         self._cells: dict[Cell, UncachedCapture | None] = {}
 
     def cell(self, cell: Cell, depth: int = MAX_CALLS) -> UncachedCapture | None:
-        """The kind of a variable that surely no key sees; None for anything else and where it is not sure."""
+        """Return the kind of a variable that no key contains; None for any other, and if that is not known."""
         if cell not in self._cells:
             self._cells[cell] = None  # nothing is known of a variable that comes from itself
             self._cells[cell] = self._cell(cell, depth)
@@ -102,7 +102,7 @@ class Captures:
         return found[0] if found and all(item is not None for item in found) else None
 
     def parameter(self, cell: Cell, depth: int = MAX_CALLS) -> UncachedCapture | None:
-        """The kind of a parameter, by its annotation, or by the arguments of every caller in the workspace."""
+        """Return the kind of a parameter, by its annotation or by the arguments of every caller in the workspace."""
         param = next(item for item in cell.binder.params if item.name == cell.name)
         if not param.by_name:
             return _DICT if param.kind == "kwarg" else None
@@ -112,7 +112,7 @@ class Captures:
         return self._annotated(around, param.annotation, depth)
 
     def value(self, body: Body, expr: Expr, depth: int = MAX_CALLS) -> UncachedCapture | None:
-        """The kind of an expression of a body, if that is sure."""
+        """Return the kind of an expression of a body, if it is known."""
         if depth <= 0:
             return None
         if expr.kind in _DISPLAYS:
@@ -127,7 +127,7 @@ class Captures:
         return self._named(body, expr) or self._alternative(body, expr, depth - 1)
 
     def _alternative(self, body: Body, expr: Expr, depth: int) -> UncachedCapture | None:
-        """The kind of a variable of a loop, or of an item of a display, if all its values are of one."""
+        """Return the kind of a loop variable or list item, if all its possible values have the same kind."""
         found = [self.value(at, item, depth) for at, item in alternatives(self.tree, body, expr)]
         return found[0] if found and all(item is not None for item in found) else None
 
@@ -152,7 +152,7 @@ class Captures:
         return found[0] if all(item is not None for item in found) else None
 
     def _annotated(self, body: Body, expr: Expr, depth: int) -> UncachedCapture | None:
-        """The kind of a value of an annotated type, if it is not None."""
+        """Return the kind of a value with an annotated type, if it is not None."""
         if depth <= 0:
             return None
         if expr.kind == "binary" and expr.text == "|":
@@ -169,7 +169,7 @@ class Captures:
         return _TYPES.get(found.name) if isinstance(found, External) else None
 
     def _any_instance(self, ref: ClassRef) -> UncachedCapture | None:
-        """Instances of a class and of all below it: of a protocol anything may be one."""
+        """Return the kind of instances of a class and its subclasses; a protocol may have any instance."""
         family = [item for item in self.tree.bodies.family(ref) if item != ref]
         known = all(self._instance(item, {"object"}) is not None for item in family)
         return self._instance(ref, {"object"}) if known else None
@@ -180,22 +180,22 @@ class Captures:
         return found[0] if found and all(item is not None for item in found) else None
 
     def _instance(self, ref: ClassRef, harmless: Set[str] = HARMLESS_BASES) -> UncachedCapture | None:
-        """Instances of a class whose bases are all known, so that none is a tuple, a string or a number."""
+        """Return the kind of instances of a class, if all its bases are known and none is a tuple, a string or a number."""
         order = self.tree.bodies.program.mro(ref)
         if isinstance(order, Unresolved) or any(item.cls.metaclass for item in order if isinstance(item, ClassRef)):
             return None
         outside = {item.name for item in order if isinstance(item, External)}
         if outside and outside <= _ENUMS:
             missed = sees_enumerations(self.tree) is False
-            return (
-                UncachedCapture(f"a member of `{ref.name}`", "capture `{}.name` and read it, too") if missed else None
-            )
+            return UncachedCapture(f"a member of `{ref.name}`", "capture `{}.name` and read it too") if missed else None
         if not outside <= harmless:
             return None
         decorators = [self.tree.names.external(self.tree.bodies.module(ref.file), item) for item in _decorators(ref)]
         if any(item not in ("dataclasses.dataclass", "typing.final") for item in decorators):
             return None
-        return UncachedCapture(f"an instance of `{ref.name}`", "capture what it reads of it instead", cls=ref)
+        return UncachedCapture(
+            f"an instance of `{ref.name}`", "capture the values that are read from it instead", cls=ref
+        )
 
 
 def _decorators(ref: ClassRef) -> list[str]:

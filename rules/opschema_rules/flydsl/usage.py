@@ -1,4 +1,4 @@
-"""Code that is meant to fail, as in tests that expect an error, and calls that are not sure to run as they are written."""
+"""Recognizes code that is expected to fail, such as tests of errors, and calls that may not run as written."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from opschema_rules.flydsl.model import Call, FlyTree
 from opschema_rules.flydsl.rebinding import may_be_another
 
 _ASKING = frozenset({"signature", "getfullargspec", "getargspec", "co_argcount", "co_varnames"})
-"""Names through which code asks for the parameters of a function."""
+"""Names through which code inspects the parameters of a function."""
 
 _BY_NAME = frozenset({"hasattr", "getattr", "setattr", "delattr", "attrgetter", "methodcaller", "object", "patch"})
-"""Last words of what takes the name of an attribute as a string."""
+"""Last words of functions that take an attribute's name as a string."""
 
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
-    """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
+    """Whether a call is expected to fail, is one of several attempts, or calls a function that tests or modules may replace."""
     if _may_fail(tree, body, call.start) or is_meant_to_fail(tree, body) or _is_tried_beside(tree, body):
         return True
     module = tree.bodies.module(body.file)
@@ -44,14 +44,16 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
 
 
 def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """The findings in a call, unless it is unsure; this is asked only if there are findings."""
+    """Yield the findings in a call, unless it is unsure; this is only computed if there are findings."""
     diagnostics = list(found)
     if diagnostics and not is_unsure(tree, call.body, call.expr):
         yield from diagnostics
 
 
 def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
-    """Whether an error is expected wherever the function of a body is called; without a known call, where the one around it is."""
+    """Whether an error is expected wherever the function of a body is called; without a known call, where the enclosing function
+    is.
+    """
     function = next((item for item in body.outward() if item.function is not None), None)
     if function is None or hops <= 0:
         return False
@@ -73,7 +75,7 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
 
 
 def is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
-    """Whether code asks first whether the name is there, sets it, or expects that it is not."""
+    """Whether code first checks for the name, sets it, or expects that it is missing."""
     bodies = tree.bodies
     if word in _said_or_set(body.file):
         return True
@@ -81,8 +83,8 @@ def is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
 
 
 def may_be_absent(tree: FlyTree, body: Body, at: int, word: str = "") -> bool:
-    """Whether code asks for an attribute or sets it, runs for some versions only, or expects an error. Unlike
-    :func:`is_left_alone` it is for what no release has: a condition that is not known makes no difference.
+    """Whether code checks for or sets an attribute, runs for some versions only, or expects an error. Unlike :func:`is_left_alone`,
+    this is for attributes that no release has: an unknown condition makes no difference.
     """
     if word and word in _asked_or_set(body.file):
         return True
@@ -91,8 +93,8 @@ def may_be_absent(tree: FlyTree, body: Body, at: int, word: str = "") -> bool:
 
 @cached_on_argument
 def _asked_or_set(file: PythonFile) -> frozenset[str]:
-    """The attributes that a file asks for by their names or sets, on the instances of its own classes, too; with all its strings,
-    if it computes some of these names.
+    """The attributes that a file looks up by name or sets, also on instances of its own classes; if it computes some of these
+    names, with all its strings.
     """
     scopes = list(file.body.walk())
     found = {
@@ -114,7 +116,7 @@ def _said_or_set(file: PythonFile) -> frozenset[str]:
 
 
 def _passed(tree: FlyTree, function: Body) -> list[tuple[Body, int]]:
-    """The places of its file where a function of a module is passed."""
+    """Return the places in its file where a function of a module is passed as a value."""
     if function.function is None or function.parent is None or function.parent.definition is not None:
         return []
     name, text = function.function.name, function.file.source.text
@@ -123,7 +125,7 @@ def _passed(tree: FlyTree, function: Body) -> list[tuple[Body, int]]:
 
 
 def _passed_beside(function: Body) -> list[tuple[Body, int]]:
-    """The places where the function around names a function in it."""
+    """Return the places where the enclosing function names a nested one."""
     body, name = function.parent, function.function.name if function.function is not None else ""
     return (
         [(body, use.start) for use in index_of(body).uses.get(name, ())] if body is not None and body.function else []
@@ -132,7 +134,7 @@ def _passed_beside(function: Body) -> list[tuple[Body, int]]:
 
 @lru_cache(maxsize=64)
 def _passed_in(tree: FlyTree, file: PythonFile) -> dict[str, list[tuple[Body, int]]]:
-    """The places of a file where names stand that are not called, by these names."""
+    """The places in a file with names that are not called, by name."""
     found: dict[str, list[tuple[Body, int]]] = {}
     for body in tree.bodies.of(file):
         called = {call.items[0].start for call in body.scope.calls}
@@ -149,7 +151,7 @@ def _is_passed_to_test(tree: FlyTree, body: Body, at: int) -> bool:
 
 
 def _is_tried_beside(tree: FlyTree, body: Body) -> bool:
-    """Whether the function around calls a function in it, and handles errors wherever it does."""
+    """Whether the enclosing function calls a nested one and handles errors at every call."""
     calls = _calls_of(tree, body) if body.function is not None and outermost_function(body) is not body else []
     return bool(calls) and all(
         is_tried(caller, call.start) and outermost_function(caller) is outermost_function(body)
@@ -163,21 +165,21 @@ def _calls_of(tree: FlyTree, body: Body) -> list[tuple[Body, Expr]]:
 
 
 def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
-    """Whether a function that nothing is known to call is a test that expects an error anywhere, or stands in one of any kind."""
+    """Whether a function without a known call is a test that expects an error anywhere, or is nested in a test of any kind."""
     outermost = outermost_function(body)
     expected = expectation(tree.bodies, outermost) if outermost is not None else ""
     return expected == "anywhere" or (bool(expected) and body is not outermost) or _is_part_of_test_class(body)
 
 
 def _is_part_of_test_class(body: Body) -> bool:
-    """Whether a function is a method of a file with tests that expect errors, and no test itself."""
+    """Whether a function is a method, but not a test, in a file with tests that expect errors."""
     function, around = body.function, body.parent
     is_method = function is not None and around is not None and around.cls is not None
     return is_method and function is not None and not function.name.startswith("test") and names_expectation(body.file)
 
 
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether an error is expected or handled at a place, or what stands there is for some releases only, or never runs."""
+    """Whether an error at a place is expected or handled, or the code there is for some releases only, or never runs."""
     tried = is_tried(body, at) if body.function is not None else is_guarded(body, at)
     passes = tried or is_conditional(body, at) or is_dead(tree, body, at)
     return (
@@ -190,12 +192,12 @@ def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
 
 @cached_on_argument
 def _asks_for_parameters(around: Body) -> bool:
-    """Whether a function, or a module, chooses between calls by what their functions take."""
+    """Whether a function or a module chooses between calls by the parameters of functions."""
     scopes = around.scope.walk() if around.function is not None else [around.scope]
     return any(not _ASKING.isdisjoint(use.name.split(".")) for scope in scopes for use in scope.uses)
 
 
 def _is_asked_for(body: Body, call: Expr) -> bool:
-    """Whether a condition around a call names what is called, as ``if takes_width(launch)``."""
+    """Whether a condition around a call names the called function, as in ``if takes_width(launch)``."""
     conditions = (item for around in body.outward() for item in conditions_around(around, call.start))
     return any(part.text == call.callee for item in conditions for part in item.expr.walk() if part.kind == "name")

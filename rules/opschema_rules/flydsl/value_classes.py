@@ -1,5 +1,5 @@
-"""FlyDSL's types of the values in functions, as far as they are sure: what its functions and methods return, and what parameters of
-traced functions are annotated as.
+"""FlyDSL's types of the values in functions, where they are known: results of FlyDSL's functions and methods, and annotated
+parameters of traced functions.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from opschema_rules.flydsl.rebinding import is_bound_around, may_be_another
 from opschema_rules.flydsl.value_table import KEEPING, MAKERS, METHOD_RESULTS, NUMERIC, has_type
 
 MAKING = frozenset(word.rpartition(".")[2] for word in MAKERS)
-"""The last words of calls whose results have a known type; those of numbers are others."""
+"""The last words of calls with a known result type, without those that return numbers."""
 
 ASKING = ("hasattr", "getattr", "isinstance", "type")
-"""Functions of Python's that ask for the type of a value."""
+"""Built-in functions that test the type of a value."""
 
 _WRAPPING = Version("0.3.2")
-"""A release that gives what it loads and selects its own types."""
+"""The first release in which loads and selects return FlyDSL's own types."""
 
 _MOST = 200
-"""Most expressions that are followed to find whether a variable keeps its type."""
+"""Maximum number of expressions to follow to find out whether a variable keeps its type."""
 
 _INDEX = frozenset({"const", "name", "binary", "call"})
 _OPERATORS = frozenset({"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>"})
@@ -61,8 +61,8 @@ _MODULES = frozenset(
 
 
 def plain_name(full: str) -> str:
-    """The last word of a full name of FlyDSL's language or compiler, with the class before it if that is `Vector`; empty for
-    names of other modules, such as the dialects'.
+    """Return the last word of a full name in FlyDSL's language or compiler, with its class if that is `Vector`; empty for names of
+    other modules, such as the dialects.
     """
     owner, _, word = full.rpartition(".")
     if owner.rpartition(".")[2] == "Vector":
@@ -73,11 +73,11 @@ def plain_name(full: str) -> str:
 
 
 _Key: TypeAlias = "tuple[Body, int, int] | tuple[Body, str] | tuple[Body]"
-"""An expression by its place, a variable of a function, or what a function returns."""
+"""An expression by its place, a variable of a function, or the result of a function."""
 
 
 class ValueClasses:
-    """The types of values in one tree."""
+    """The types of the values in one tree."""
 
     def __init__(self, tree: FlyTree) -> None:
         self.tree = tree
@@ -89,7 +89,7 @@ class ValueClasses:
         """Whether the type of a variable is assumed, which what is found may rest on."""
 
     def of(self, body: Body, expr: Expr) -> str:
-        """The type of an expression that stands in a body; empty if it is not sure, as of a very deep one."""
+        """Return the type of an expression in a body; empty if it is not known, as for a very deeply nested one."""
         key = (body, expr.start, expr.end)
         if key not in self._known:
             self._left -= self._assumed
@@ -126,11 +126,11 @@ class ValueClasses:
         return NUMERIC if known and self.tree.names.full(body, name) else ""
 
     def _computed(self, body: Body, expr: Expr) -> str:
-        """A number or a vector that is computed of others, and of values of Python."""
+        """Return the type of a number or vector computed from such values and Python values."""
         return self._joined(body, expr.items)
 
     def _joined(self, body: Body, items: Sequence[Expr]) -> str:
-        """The type of what is computed of several values: a vector, if one of them is, or a number."""
+        """Return the type of a value computed from several others: a vector if one of them is a vector, otherwise a number."""
         kinds = [self.of(body, item) for item in items]
         found = set(kinds) - {""}
         if not found or found - COMPUTED:
@@ -140,7 +140,9 @@ class ValueClasses:
         return kind if all(is_of_host(self.tree, body, item) for item in others) else ""
 
     def _slice(self, body: Body, expr: Expr) -> str:
-        """A part of a tensor, which is a tensor, too, with `None` among the coordinates; or an element of a vector."""
+        """Return the type of a slice of a tensor, which is a tensor too, with `None` among the coordinates, or of an element of a
+        vector.
+        """
         if self.of(body, expr.items[0]) == "Vector" and len(expr.items) == 2 and expr.items[1].kind in _INDEX:
             return NUMERIC
         given = expr.items[1].elements or expr.items[1:] if len(expr.items) == 2 else expr.items[1:]
@@ -171,7 +173,7 @@ class ValueClasses:
         return MAKERS.get(word, "")
 
     def _of_helper(self, body: Body, name: str) -> str:
-        """The type that every `return` of a function of the same file has, which is called by its name."""
+        """Return the type of every `return` of a function in the same file that is called by its name."""
         target = self._helper(body, name)
         if target is None or target.function is None:
             return ""
@@ -183,7 +185,7 @@ class ValueClasses:
         return self._known[key]
 
     def _helper(self, body: Body, name: str) -> Body | None:
-        """The function without decorators that a name stands for, if nothing else ever does; also one of another file."""
+        """Return the function without decorators that a name refers to, if it is never rebound; it may be in another file."""
         binder = body.binder(name) or self.tree.bodies.module(body.file)
         bound = binder.scope.named.get(name, ())
         one = bound[0] if len(bound) == 1 and name not in body.file.rebound else None
@@ -204,7 +206,7 @@ class ValueClasses:
 
     @cached_property
     def _wraps(self) -> bool:
-        """Whether what FlyDSL loads and selects has its types, and is no value of MLIR, as it is up to 0.2."""
+        """Whether loads and selects return FlyDSL's own types; up to 0.2 they return raw MLIR values."""
         contract = self.tree.contract
         if contract.own:
             found = self.tree.answers.signature(f"{ROOT}.expr.primitive.memref_load")
@@ -223,7 +225,9 @@ class ValueClasses:
         return self._carried(binder, name.text)
 
     def _carried(self, binder: Body, name: str) -> str:
-        """The type of a variable that has the same one in all its values, where those after the first may be computed of it."""
+        """Return the type of a variable whose values all have the same type; later values may be computed from the variable
+        itself.
+        """
         key = (binder, name)
         if key in self._known:
             return self._known[key]
@@ -236,7 +240,9 @@ class ValueClasses:
         return self._known[key]
 
     def _holds(self, key: tuple[Body, str], kind: str, values: Sequence[Expr]) -> bool:
-        """Whether some values of a variable have a type if the variable has it; what rests on a wrong assumption is dropped."""
+        """Whether values of a variable have a type, assuming that the variable has it; results of a wrong assumption are
+        discarded.
+        """
         known = self._known
         assumed: dict[_Key, str] = {key: kind}
         self._known, self._assumed, self._left = ChainMap(assumed, known), True, _MOST
@@ -247,7 +253,9 @@ class ValueClasses:
         return holds
 
     def _of_arguments(self, binder: Body, name: str) -> str:
-        """The type that calls of a plain function pass for a parameter: all of them, if it decides by any; else those known."""
+        """Return the type that calls of a plain function pass for a parameter: of all calls, if it decides by a parameter;
+        otherwise of those with a known type.
+        """
         key = (binder, name)
         if key in self._known:
             return self._known[key]
@@ -264,7 +272,7 @@ class ValueClasses:
         return self._known[key]
 
     def _calls_of(self, helper: Body) -> Iterator[tuple[Body, Expr]]:
-        """The calls of a function that only code around it calls, or its file."""
+        """Yield the calls of a function that only the enclosing code or its file calls."""
         around, name = helper.parent, helper.function.name if helper.function is not None else ""
         if around is None or len(around.scope.named.get(name, ())) != 1 or name in helper.file.rebound:
             return
@@ -286,8 +294,8 @@ class ValueClasses:
         return kind if has_type(kind) else ""
 
     def _is_passed_so(self, traced: Traced, name: str) -> bool:
-        """Whether the annotation of a parameter says what it gets: FlyDSL makes such values of what a host passes a launcher, and a
-        kernel gets what its launches pass.
+        """Whether arguments have the annotated type of their parameter: FlyDSL converts what the host passes to a launcher; a
+        kernel gets the values that its launches pass.
         """
         if traced.kind == "jit":
             return launches(self.tree, traced)
@@ -297,7 +305,7 @@ class ValueClasses:
 
 
 def value_at(body: Body, binder: Body, name: Expr) -> Expr | None:
-    """The value that a variable surely has where a body uses it."""
+    """Return the value that a variable is known to have where a body uses it."""
     if binder.function is None or is_bound_around(body, name.text, name.start):
         return None
     if body is binder:
@@ -310,7 +318,7 @@ def value_at(body: Body, binder: Body, name: Expr) -> Expr | None:
 
 @cached_on_argument
 def _deciding(body: Body) -> frozenset[str]:
-    """The names in the conditions of a function, and those about whose types it asks."""
+    """The names in the conditions of a function, and those whose types it tests."""
     tests = [item.expr for item in body.scope.conditions]
     tests += [item.items[0] for item in body.scope.conditional_expressions]
     tests += [call for call in body.scope.calls if call.callee in ASKING]
@@ -318,7 +326,7 @@ def _deciding(body: Body) -> frozenset[str]:
 
 
 def own_values(body: Body, name: str) -> list[Expr]:
-    """The values of a variable of a function in their order, if all that binds it are assignments of them."""
+    """Return the values of a variable of a function in order, if all its bindings are plain assignments."""
     bound, values = body.scope.named.get(name, ()), body.values(name)
     known = values is not None and len(values) == len(bound) and name not in body.file.rebound
     return values if values is not None and known and name not in index_of(body).walruses else []
@@ -326,13 +334,15 @@ def own_values(body: Body, name: str) -> list[Expr]:
 
 @cached_on_argument
 def value_classes(tree: FlyTree) -> ValueClasses:
-    """The types of values in a tree."""
+    """Return the types of the values in a tree."""
     return ValueClasses(tree)
 
 
 @cached_on_argument
 def bodies_with_values(tree: FlyTree) -> list[Body]:
-    """The functions that make values of known types or are traced, with the functions inside them; none of FlyDSL's own files."""
+    """Return the functions that make values of known types or are traced, with their nested functions; FlyDSL's own files are left
+    out.
+    """
     module_name = tree.bodies.program.module_name
     files = [file for file in tree.files if module_name(file.path).partition(".")[0] != ROOT]
     making = [body for file in files for body in tree.bodies.calling(file, MAKING) if body.function is not None]

@@ -12,10 +12,10 @@ from functools import cache
 from opschema_cli.source.python import Expr, Param
 
 Method = tuple[Param, ...]
-"""The parameters of a method without its instance."""
+"""The parameters of a method, without the instance."""
 
 _ANY = "context dump get_name location maybe_downcast owner replace_all_uses_except replace_all_uses_with set_type type uses"
-"""Attributes of every value of MLIR."""
+"""The attributes of every MLIR value."""
 
 _ARITH = """
 addf(other, *, fastmath=, loc=) exp2(*, fastmath=, loc=) extf(target_type, *, fastmath=, loc=) extsi(target_type, *, loc=)
@@ -82,7 +82,7 @@ TYPES = tuple(_TYPES)
 """The types of the table."""
 
 NUMERIC = "Numeric"
-"""The type of all numbers, whose attributes do not depend on their kind."""
+"""The type of all numbers; their attributes do not depend on the kind of number."""
 
 MAKERS = {
     **{f"make_tiled_copy{ending}": "TiledCopy" for ending in ("", "_tv", "_A", "_B", "_C")},
@@ -102,10 +102,10 @@ MAKERS = {
     "full": "Vector",
     "SharedAllocator": "SharedAllocator",
 }
-"""Types of the results of FlyDSL's functions, by their names, with the class of those that are called on it."""
+"""Result types of FlyDSL's functions, by name; class methods with their class."""
 
 KEEPING = frozenset({"zipped_divide", "logical_divide", "flat_divide", "tiled_divide", "group", "slice"})
-"""Functions of FlyDSL whose result has the type of their first argument, which is a tensor or a layout."""
+"""FlyDSL functions whose result has the type of their first argument, a tensor or a layout."""
 
 METHOD_RESULTS = {
     **{("TiledCopy", name): "ThrCopy" for name in ("get_slice", "thr_slice")},
@@ -119,7 +119,7 @@ METHOD_RESULTS = {
     **{("Vector", name): "Vector" for name in ("addf", "exp2", "maximumf", "minimumf", "rsqrt")},
     **{(NUMERIC, name): NUMERIC for name in ("addf", "exp2", "maximumf", "minimumf", "shuffle_xor")},
 }
-"""Types of the results of their methods, by the type and the method."""
+"""Result types of methods, by type and method."""
 
 ENUMERATIONS = {
     "AddressSpace": frozenset({"Generic", "Global", "Shared", "Register"}),
@@ -128,27 +128,27 @@ ENUMERATIONS = {
     ),
     "ReductionOp": frozenset({"ADD", "MAX", "MIN", "MUL"}),
 }
-"""Members of FlyDSL's enumerations that its compiled modules define, or that no file defines as an enumeration alone."""
+"""Members of FlyDSL's enumerations that are defined in compiled modules, or in classes that are not plain enumerations."""
 
 _WORD = re.compile(r"(\w+)(?:\(([^)]*)\))?")
 
 
 @cache
 def attributes(kind: str) -> dict[str, Method | None]:
-    """The attributes of a type, with the parameters of the methods that are known; nothing of a type that is not in the table."""
+    """Return the attributes of a type, with the known parameters of methods; empty for a type that is not in the table."""
     return {match[1]: _params(match[2]) if match[2] is not None else None for match in _WORD.finditer(_TYPES[kind])}
 
 
 @cache
 def methods(word: str) -> dict[str, Method]:
-    """The parameters of the methods of that name, by the types that have one."""
+    """Return the parameters of the methods of that name, by type."""
     found = {kind: attributes(kind).get(word) for kind in _TYPES}
     return {kind: params for kind, params in found.items() if params is not None}
 
 
 @cache
 def counts(word: str) -> frozenset[int]:
-    """The numbers of arguments by position that some method of that name takes."""
+    """Return the numbers of positional arguments that some method of that name accepts."""
     found: set[int] = set()
     for params in methods(word).values():
         plain = [item for item in params if item.kind == "normal"]
@@ -158,7 +158,7 @@ def counts(word: str) -> frozenset[int]:
 
 @cache
 def attributes_of_any(kinds: frozenset[str]) -> frozenset[str]:
-    """The attributes that values of any of some types have."""
+    """Return the attributes that values of any of some types have."""
     return frozenset(word for kind in kinds if kind in _TYPES for word in attributes(kind))
 
 

@@ -1,4 +1,4 @@
-"""Questions about the words of all files of a tree, each answered from the files' indexes and noted when it is asked.
+"""Answers questions about the words of all files of a tree from the files' indexes, and records each question.
 
 What follows from code of several files is cached with the files that were read and the questions that were asked for it. A change
 of another file matters only if it changes an answer.
@@ -14,7 +14,7 @@ from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.forwarding import COMPILE
 
 Answer = tuple[str, ...]
-"""Paths or words, in the order of the files or sorted; of a question with yes and no, nothing for no."""
+"""Paths or words, in file order or sorted; for a yes/no question, empty means no."""
 
 
 class Words:
@@ -41,64 +41,66 @@ class Words:
         self._aliases = joined_aliases(index.words for index in indexes.values())
 
     def noting(self, note: Callable[[str], None]) -> Words:
-        """The same words, whose questions are noted elsewhere."""
+        """Return a copy that records its questions elsewhere."""
         other = copy(self)
         other._note = note
         return other
 
     def calling(self, word: str, home: str) -> list[str]:
-        """The files that may call a function of the file ``home`` by this last word, that file first."""
+        """Return the files that may call a function of the file ``home`` by this last word, that file first."""
         found = self._ask(f"calling {word}")
         if home in self._package:
             found = (*found, *self._ask(f"calling-package {word}"))
         return list(dict.fromkeys([home, *found]))
 
     def passing(self, word: str, home: str, callees: Iterable[str]) -> list[str]:
-        """The files that may pass such a function or its result first to a function of one of these last words, the file ``home``
-        first.
+        """Return the files that may pass such a function or its result as the first argument to a function with one of these last
+        words, the file ``home`` first.
         """
         found = self._ask(f"passing {word} {' '.join(sorted(callees))}")
         return [home, *(path for path in found if path != home)]
 
     def is_passed(self, word: str, callees: Iterable[str]) -> bool:
-        """Whether a file may pass a function of another one first to a function of one of these last words, by any of its names."""
+        """Whether a file may pass a function of another file as the first argument to a function with one of these last words,
+        under any of its names.
+        """
         named = " ".join(sorted(callees))
         return any(self._ask(f"passing {other} {named}") for other in self.aliased([word]))
 
     def inheriting(self, name: str) -> list[str]:
-        """The files that may have a class below one of this name."""
+        """Return the files that may have a subclass of a class of this name."""
         return list(self._ask(f"inheriting {name}"))
 
     def aliased(self, words: Iterable[str]) -> frozenset[str]:
-        """Words, and those that anything of these names may be called in some file."""
+        """Return words together with their aliases in any file."""
         return self._ask_set(f"aliased {' '.join(sorted(words))}")
 
     def sized(self) -> frozenset[str]:
-        """The functions with a parameter ``max_size``, under all their names."""
+        """Return the functions with a parameter ``max_size``, under all their names."""
         return self._ask_set("sized")
 
     def compiling(self) -> frozenset[str]:
-        """``compile``, and the helpers that have a function compiled that they are passed, under all their names."""
+        """Return ``compile`` and the helpers that compile a function passed to them, under all their names."""
         return self._ask_set("compiling")
 
     def is_taking(self, word: str) -> bool:
-        """Whether a function of this name is called with an argument that may be of a kind that no cache key sees."""
+        """Whether a function of this name is called with an argument whose kind a cache key may ignore."""
         return bool(self._ask(f"taking {word}"))
 
     def is_deciding(self, word: str) -> bool:
-        """Whether a function that is called so may decide by a parameter in Python."""
+        """Whether a function of this name may use a parameter in a Python decision."""
         return bool(self._ask(f"deciding {word}"))
 
     def is_replaced(self, word: str) -> bool:
-        """Whether a file sets a name of another module with this last word; functions of tests do so for themselves only."""
+        """Whether a file sets a name of another module with this last word; functions in tests only do so for themselves."""
         return bool(self._ask(f"replaced {word}"))
 
     def in_order(self, paths: Iterable[str]) -> list[str]:
-        """Those of some files that belong to the tree, in its order."""
+        """Return the paths that belong to the tree, in its order."""
         return sorted((path for path in set(paths) if path in self._places), key=self._places.__getitem__)
 
     def state(self, question: str) -> str:
-        """The answer to a question, as a text."""
+        """Return the answer to a question, as text."""
         return "\0".join(self._answer(question))
 
     def _ask(self, question: str) -> Answer:
@@ -157,7 +159,7 @@ class Words:
         return tuple(self.in_order(found))
 
     def _inversion(self, kind: str, words: Callable[[FileIndex], Iterable[str]]) -> dict[str, list[str]]:
-        """The files by each of these words of theirs."""
+        """Return the files by each word of this kind that they contain."""
         if kind not in self._inverted:
             found = self._inverted[kind] = {}
             for path, index in self.indexes.items():

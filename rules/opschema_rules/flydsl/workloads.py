@@ -1,4 +1,4 @@
-"""Workloads: the numbers that the code of a tree passes to launchers, in loops, in parametrized tests and by callers."""
+"""Workloads: the numbers that the tree's code passes to launchers, in loops, parametrized tests and callers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MOST = 64
 _DEEPEST = 12
 _HOPS = 2
 _BITS = 200
-"""Most bits of a number."""
+"""Maximum number of bits of a number."""
 
 Numbers = Mapping[str, int]
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """The numbers that one call passes to parameters of a launcher, and those among them that are sizes of tensors."""
+    """The numbers that one call passes to a launcher's parameters, and the parameters among them that are sizes of tensors."""
 
     call: Call
     numbers: Mapping[str, int]
@@ -33,7 +33,7 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
-    """The workloads of a call of a launcher, each once."""
+    """Yield the workloads of a call of a launcher, each once."""
     reader = _Reader(tree, call.body)
     numbers = {item.name for item in call.target.call_parameters if item.kind in (Kind.NUMBER, Kind.CONSTEXPR)}
     if not numbers or call.unpacks:
@@ -67,7 +67,7 @@ class _Reader:
         self._passed: dict[frozenset[str], list[Numbers]] = {}
 
     def rows(self, exprs: Iterable[Expr]) -> Iterator[Numbers]:
-        """The values that the names in expressions may have together."""
+        """Yield the values that the names in expressions may have at the same time."""
         groups: dict[tuple[str, ...], list[Numbers]] = {}
         free = self._free(exprs)
         for name in sorted(free):
@@ -79,7 +79,7 @@ class _Reader:
             yield {name: value for part in parts for name, value in part.items()}
 
     def _free(self, exprs: Iterable[Expr]) -> set[str]:
-        """The names that expressions depend on, behind the variables that are assigned once."""
+        """Return the names that expressions depend on, through variables that are assigned once."""
         found: set[str] = set()
         waiting, left = list(names_read(exprs)), _MOST
         while waiting and left:
@@ -93,13 +93,15 @@ class _Reader:
         return found
 
     def is_guarded(self, call: Expr) -> bool:
-        """Whether a condition before or around a call names what it passes, or what that depends on."""
+        """Whether a condition before or around a call names a passed value, or a value that it depends on."""
         names = {name.partition(".")[0] for name in self._free(call.items[1:])}
         tests = (item.expr for item in self.body.scope.conditions if item.expr.start < call.end)
         return any(not names.isdisjoint(name.partition(".")[0] for name in names_read([test])) for test in tests)
 
     def _unpacked(self, name: str) -> Expr | None:
-        """``t.shape[1]`` of a variable that is assigned once, as the second of all sizes of a tensor."""
+        """Return the unpacked size, such as ``t.shape[1]`` for the second target, if a variable is assigned once from all sizes of
+        a tensor.
+        """
         values = [item for item in self.body.scope.assigns if item.target == name]
         found = [item for item in self.body.scope.unpacks if name in item.targets and not item.starred]
         taken = name in self.body.scope.deleted or any(item.name == name for item in self.body.params)
@@ -126,7 +128,7 @@ class _Reader:
         return self._of_callers(frozenset(free)) if any(item.name == name for item in self.body.params) else []
 
     def _of_callers(self, names: frozenset[str]) -> list[Numbers]:
-        """The numbers that the callers of the function pass for some of its parameters."""
+        """Return the numbers that callers of the function pass for some of its parameters."""
         if names not in self._passed:
             self._passed[names] = self._find_passed(names) if self.hops else []
         return self._passed[names]
@@ -145,7 +147,7 @@ class _Reader:
         return [item for item in found if item][:_MOST]
 
     def value(self, expr: Expr, known: Numbers, depth: int = _DEEPEST) -> int | None:
-        """The integer that an expression is where names have these values."""
+        """Return the integer value of an expression, given the values of names."""
         if depth <= 0:
             return None
         if is_variable(expr) and expr.text in known:
@@ -167,7 +169,7 @@ class _Reader:
         return self._constants[expr.text]
 
     def _extent(self, expr: Expr, known: Numbers, depth: int) -> int | None:
-        """A size, a stride or the number of elements of a tensor whose shape is known."""
+        """Return a size, a stride or the number of elements of a tensor with a known shape."""
         owner = _owner(expr)
         shape = shape_of(self.tree, self.body, owner) if owner is not None else None
         if shape is None or shape[0] is not self.body:
@@ -189,7 +191,7 @@ class _Reader:
         return total
 
     def is_size(self, expr: Expr) -> bool:
-        """Whether an expression is a size of a tensor, or computed from names by which tensors of the body are made."""
+        """Whether an expression is a size of a tensor, or is computed from names by which the body's tensors are created."""
         if _owner(expr) is not None:
             return True
         names = set(names_read([expr]))
@@ -197,14 +199,14 @@ class _Reader:
 
     @cached_property
     def _making(self) -> set[str]:
-        """The names by which tensors are made."""
+        """The names used to create tensors."""
         calls = [call for call in self.body.scope.calls if "." in call.callee and len(call.items) > 1]
         made = (call for call in calls if self.tree.names.external(self.body, call.callee).startswith("torch."))
         return self._free(item for call in made for item in call.items[1:])
 
 
 def _owner(expr: Expr) -> Expr | None:
-    """The tensor in ``t.shape[0]``, ``t.size(0)``, ``t.stride(0)`` and ``t.numel()``."""
+    """Return the tensor in ``t.shape[0]``, ``t.size(0)``, ``t.stride(0)`` and ``t.numel()``."""
     head = expr.items[0] if expr.kind in ("subscript", "call") else None
     if head is None or head.kind != "name":
         return None
@@ -220,7 +222,7 @@ def _is_stride(expr: Expr) -> bool:
 
 
 def computed(operator: str, left: int, right: int) -> int | None:
-    """The result of integer arithmetic; None if it is not defined, or too large to look at."""
+    """Return the result of integer arithmetic; None if it is undefined or too large."""
     match operator:
         case "+":
             return left + right

@@ -1,4 +1,4 @@
-"""Values that an argument surely has: instances of a class, members of enumerations, tensors, constants."""
+"""Values that an argument is known to have: instances of a class, members of enumerations, tensors, constants."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ class ArgumentValue(msgspec.Struct, frozen=True, eq=False):
 
 
 def values_of(op: MagiOp, written: Written) -> list[ArgumentValue]:
-    """All values that an argument may have; none when one of them is not known."""
+    """Return all possible values of an argument; empty if one of them is not known."""
     found = [_value(op, item) for item in _alternatives(op, written)]
     known = [item for several in found for item in several]
     return known if all(found) else []
 
 
 def _alternatives(op: MagiOp, written: Written) -> Iterator[Written]:
-    """The expressions that an argument may stand for: what a name is assigned, and both sides of a conditional."""
+    """Yield the expressions that an argument may refer to: the value assigned to a name, and both sides of a conditional
+    expression.
+    """
     source = followed(op.tree.evaluator, written)
     if source.expr.kind == "ifexp":
         for arm in source.expr.items[1:]:
@@ -86,7 +88,7 @@ def _evaluated(value: Value, expr: Expr) -> ArgumentValue | None:
 
 
 def _annotated(op: MagiOp, body: Body, name: str) -> ArgumentValue | None:
-    """The value of a parameter by its annotation, if it is never bound anew and its type is not asked for."""
+    """Return the value of a parameter from its annotation, if it is never rebound and its type is never tested."""
     binder = body.binder(name)
     if binder is None or all(item.name != name for item in binder.params):
         return None

@@ -1,4 +1,4 @@
-"""An op as torch's own operator, for what both are judged by: how functions are called, gradients, effects of kernels.
+"""An op as an operator of torch, for the checks that apply to both: how functions are called, gradients, effects of kernels.
 
 Where the op takes a dataclass, its functions see its original parameters: those are the operator's arguments then, each required.
 """
@@ -24,7 +24,7 @@ from opschema_rules.torchlib.versions import find_release
 
 
 def as_operator(op: MagiOp) -> Operator | None:
-    """The operator; None where the decorator refuses the op, or its signature is not known."""
+    """Return the operator; None if the decorator rejects the op, or its signature is not known."""
     function = op.body.function
     mutates = op.mutates
     if function is None or not is_sound(op) or is_refused(op) or not op.lowering.complete:
@@ -47,7 +47,7 @@ def _release(project: Project) -> Release:
 
 
 def with_gradient(op: MagiOp) -> Operator | None:
-    """The operator, if it has a gradient; None where nothing is known of how its functions are called."""
+    """Return the operator, if it has a gradient; None if it is not known how its functions are called."""
     return as_operator(op) if is_known(op) and op.backward is not None and not is_called_to_fail(op) else None
 
 
@@ -105,7 +105,7 @@ def _default(op: MagiOp, node: Node, source: Param) -> str | None:
 
 
 def schema_type(form: TypeForm | None) -> SchemaType:
-    """The schema's type, as far as tensors go: optional ones and lists of them; others keep their name."""
+    """Return the schema's type with respect to tensors: optional ones and lists of them; others keep their name."""
     if form is None:
         return SchemaType()
     if form.is_tensor:

@@ -1,4 +1,4 @@
-"""Finds the calls of ops: of the name that holds one, in its own file or in one that imports it, and through ``torch.ops``."""
+"""Finds the calls of ops: by the name that holds one, in its own file or in one that imports it, and through ``torch.ops``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Calls:
         self._calls: dict[str, dict[str, list[tuple[Body, Expr]]]] = {}
 
     def expect(self, registration: Registration, names: frozenset[str] | None) -> None:
-        """Let the files be searched for an op, when a call of any is first asked for."""
+        """Register an op whose calls are searched for when those of any op are first requested."""
         qualified = (part for name in names or () for part in name.split("::"))
         words = {registration.handle, *self._origins(registration), *qualified}
         self._wanted.update(word.encode() for word in words)
@@ -66,7 +66,7 @@ class Calls:
                 yield body, call
 
     def _origins(self, registration: Registration) -> set[str]:
-        """The first and last part of the module's name: a file that imports from it or its package holds one of them."""
+        """Return the first and last part of the module's name: a file that imports from it or its package contains one of them."""
         parts = self.bodies.program.module_name(registration.outer.file.path).split(".")
         return {parts[0], parts[-1]}
 

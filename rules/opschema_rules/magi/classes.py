@@ -1,4 +1,4 @@
-"""A class of the tree: where it stands, what it inherits, whether it is an enumeration and of what."""
+"""Classes of the tree: their place, bases, and kind of enumeration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionR
 from opschema_cli.source.text import Span
 
 MAX_BASES = 20
-"""Longest chain of base classes of a local class that is followed."""
+"""Maximum length of a chain of base classes of a local class to follow."""
 
 Line: TypeAlias = "list[ClassRef | External] | Unresolved"
 Values: TypeAlias = Literal["str", "other", "unknown"]
@@ -33,7 +33,7 @@ class EnumKind(msgspec.Struct, frozen=True):
 
     @property
     def sole_base(self) -> Span | None:
-        """The place of the only base, unless that stands in parentheses of its own."""
+        """The place of the only base, unless it is in parentheses of its own."""
         bases = self.ref.cls.bases
         ahead = self.ref.file.source.text[self.ref.cls.end : bases[0].start] if len(bases) == 1 else ""
         return bases[0].span if ahead.count("(") == 1 else None
@@ -48,7 +48,7 @@ class Classes:
         self._lines: dict[ClassRef, Line] = {}
 
     def body(self, ref: ClassRef) -> Body:
-        """The body of a class, which knows what encloses it."""
+        """Return the body of a class, with its enclosing ones."""
         return self.bodies.cls(ref) or self.bodies.module(ref.file)
 
     def line(self, ref: ClassRef) -> Line:
@@ -81,7 +81,7 @@ class Classes:
         return self.bodies.program.resolve(body.file, dotted, (*inner, *outer.scopes))
 
     def method(self, ref: ClassRef, name: str) -> FunctionRef | None:
-        """The method that instances have, from the class or from what it inherits in the tree."""
+        """Return the method that instances have, from the class or its bases in the tree."""
         line = self.line(ref)
         for item in [ref] if isinstance(line, Unresolved) else line:
             function = item.cls.body.function(name) if isinstance(item, ClassRef) else None
@@ -90,7 +90,7 @@ class Classes:
         return None
 
     def enum(self, ref: ClassRef) -> EnumKind | None:
-        """The enumeration that a class is; None when it is none, or not known to be one."""
+        """Return the kind of enumeration of a class; None if it is not one, or not known to be one."""
         line = self.line(ref)
         names = [] if isinstance(line, Unresolved) else [item.name for item in line if isinstance(item, External)]
         if not any(name == f"enum.{kind}" for name in names for kind in _ENUMS):

@@ -1,4 +1,4 @@
-"""Variables that surely hold a dataclass of an op: in its body, its other functions, and where it is called."""
+"""Variables that are known to hold a dataclass of an op: in its body, its other functions, and at its calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Variables: TypeAlias = "dict[str, Branch]"
 """Dataclasses by the dotted names that hold them."""
 
 _ROUNDS = 3
-"""Longest chain of variables that are assigned from each other."""
+"""Maximum length of a chain of variables assigned from each other."""
 
 
 class Holder(msgspec.Struct, frozen=True, eq=False):
@@ -45,7 +45,7 @@ def holders(op: MagiOp) -> Iterator[Holder]:
 
 
 def branch_of(variables: Mapping[str, Branch], dotted: str) -> tuple[Branch, list[str]] | None:
-    """The dataclass whose attribute a dotted name reads or writes first that is not a dataclass, and the rest of the name."""
+    """Return the last dataclass on the path of a dotted name, and the rest of the name."""
     words = dotted.split(".")
     start = next((n for n in range(len(words) - 1, 0, -1) if ".".join(words[:n]) in variables), 0)
     if not start:
@@ -71,7 +71,7 @@ def _holder(body: Body, variables: Variables) -> Holder:
 
 
 def _held(variables: Variables, value: Expr) -> Branch | None:
-    """The dataclass that an expression is: a variable, or a field that is one."""
+    """Return the dataclass of an expression: a variable, or a field that holds one."""
     if value.kind != "name":
         return None
     if value.text in variables:
@@ -88,7 +88,7 @@ def _params(body: Body, roots: Variables) -> Variables:
 
 
 def _is_bound(body: Body, name: str) -> bool:
-    """Whether a parameter is bound anew, in a function or in one that is written in it."""
+    """Whether a parameter is rebound, in a function or a nested one."""
     scopes = list(body.scope.walk())
     functions = (item.name for scope in scopes for item in scope.functions)
     classes = (item.name for scope in scopes for item in scope.classes)
@@ -112,7 +112,7 @@ def _is_only(body: Body, item: Assign) -> bool:
 
 
 def _of_gradient(op: MagiOp, setup: Body) -> Iterator[Holder]:
-    """``setup_context_fn``, and ``backward_fn`` with what the context keeps."""
+    """Yield ``setup_context_fn``, and ``backward_fn`` with the values that the context keeps."""
     names = [item.name for item in setup.params if item.kind in ("posonly", "normal")]
     if len(names) < 2 or any(_is_bound(setup, name) for name in names[:2]):
         return
@@ -139,7 +139,7 @@ def _assigned(op: MagiOp, variables: Variables, item: Assign, inputs: str) -> Br
 
 
 def _unpacked(op: MagiOp, setup: Body, inputs: str) -> Variables:
-    """The variables that the inputs are unpacked into, or that are one of them."""
+    """Return the variables that the inputs are unpacked into, or that hold one of them."""
     found: Variables = {}
     for part in setup.scope.unpacks:
         if part.value.text == inputs and not part.starred and len(part.targets) == len(op.lowering.nodes):

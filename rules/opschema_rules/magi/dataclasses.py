@@ -1,4 +1,4 @@
-"""Reads dataclasses without running them: their fields in order, defaults, and what makes their instances."""
+"""Reads dataclasses without running them: their fields in order, defaults, and how instances are created."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Field(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def annotation(self) -> Expr:
-        """Its annotation as it is written."""
+        """The annotation as written."""
         return self.assign.annotation or Expr("other", *self.assign.span)
 
     @property
@@ -117,7 +117,7 @@ class Dataclasses:
         self._found: dict[tuple[ClassRef, int | None], Dataclass | Unresolved | None] = {}
 
     def of(self, ref: ClassRef, before: int | None = None) -> Dataclass | Unresolved | None:
-        """The dataclass that a class is; None when it is none.
+        """Return the dataclass of a class; None if it is not one.
 
         ``before`` is where in the class's own file the op is registered that asks, when that is at module level.
         """

@@ -1,4 +1,4 @@
-"""Default values, and which of them an op's schema keeps."""
+"""Default values, and those that an op's schema keeps."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Default(msgspec.Struct, frozen=True):
 
     @property
     def kept(self) -> bool | None:
-        """Whether the lowered signature keeps it; None when that is not known."""
+        """Whether the lowered signature keeps it; None if that is not known."""
         if self.kind == "enum":
             return self.is_string
         return {"constant": True, "torch": True, "other": False, "absent": False}.get(self.kind)
@@ -159,7 +159,7 @@ class Defaults:
         return UNRESOLVED if isinstance(value, Unknown) else Default("other")
 
     def _is_plain(self, ref: ClassRef) -> bool:
-        """Whether the instances of a class are none of the values that a schema holds."""
+        """Whether the instances of a class are not values that a schema can hold."""
         line = self.classes.line(ref)
         return isinstance(line, list) and all(isinstance(item, ClassRef) or item.name in _HARMLESS for item in line)
 

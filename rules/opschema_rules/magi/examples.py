@@ -1,4 +1,4 @@
-"""Builds the small workspace that a rule's example stands in.
+"""Builds the small workspace that contains a rule's example.
 
 A ``python`` fence is the module of the ops, below its imports; one with a path after its language is that entire file. A
 ``toml`` fence is ``opschema.toml``; without one, the newest contract is configured.

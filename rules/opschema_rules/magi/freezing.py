@@ -1,4 +1,4 @@
-"""Makes a dataclass frozen, and tells whether that may break what the tree does with it."""
+"""Freezes a dataclass, and decides whether that may break its uses in the tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETTERS = frozenset({"__setattr__", "__delattr__"})
 
 
 def freezing(op: MagiOp, found: Dataclass) -> Fix | None:
-    """The edit that freezes a dataclass; None where it cannot work, unsafe where code may write to instances."""
+    """Return the edit that freezes a dataclass; None if it cannot work, unsafe if code may write to instances."""
     edit = _edit(op, found)
     if edit is None or _writes_itself(found) or _inherits(op, found):
         return None
@@ -103,7 +103,7 @@ def _assigns(op: MagiOp, path: str, names: set[str]) -> bool:
 
 
 def _extends(op: MagiOp, path: str, name: str) -> bool:
-    """Whether a file assigns any attribute of what is plainly an instance: a parameter of the class, or what is made of it."""
+    """Whether a file assigns any attribute of a clear instance: a parameter of the class, or a value made from one."""
     file = op.tree.project.python(path) if path.endswith(".py") else None
     scopes = list(file.body.walk()) if file is not None else []
     functions = {id(function.body): function for scope in scopes for function in scope.functions}

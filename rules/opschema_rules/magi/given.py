@@ -20,7 +20,7 @@ Argument: TypeAlias = "Written | Unresolved | None"
 
 
 class Lambda(msgspec.Struct, frozen=True, eq=False):
-    """A lambda that is passed as a function: its parameters' names and what it returns."""
+    """A lambda that is passed as a function: its parameters' names and its result."""
 
     written: Written
     params: tuple[str, ...]
@@ -35,7 +35,7 @@ class Named(msgspec.Struct, frozen=True, eq=False):
 
 
 class Mutates(msgspec.Struct, frozen=True, eq=False):
-    """``mutates_args``: its names; ``string`` holds it when it is one string. ``written`` is None when it is not given."""
+    """``mutates_args``: its names; ``string`` holds it if it is one string. ``written`` is None if it is not passed."""
 
     names: tuple[Named, ...] = ()
     string: str | None = None
@@ -43,7 +43,7 @@ class Mutates(msgspec.Struct, frozen=True, eq=False):
 
 
 class Meta(msgspec.Struct, frozen=True, eq=False):
-    """``infer_output_meta_fn``: ``identity`` when it is not given, ``names`` of a list, ``other`` if neither list nor function."""
+    """``infer_output_meta_fn``: ``identity`` if it is not passed, ``names`` for a list, ``other`` if neither list nor function."""
 
     kind: MetaKind
     written: Written | None = None
@@ -81,7 +81,7 @@ def meta_of(evaluator: Evaluator, written: Argument) -> Meta | Unresolved:
 
 
 def callback_of(evaluator: Evaluator, written: Argument) -> Callback:
-    """The function that is passed; None when it is none."""
+    """Return the function that is passed; None if there is none."""
     if written is None or isinstance(written, Unresolved):
         return written
     value = _value(evaluator, written)

@@ -1,4 +1,4 @@
-"""Whether running a ``__post_init__`` twice gives the same as running it once, tried with numbers."""
+"""Tests with numbers whether running a ``__post_init__`` twice gives the same result as running it once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST = 1e9
 
 
 def changing(evaluator: Evaluator, found: Dataclass) -> Iterator[tuple[Body, Expr, str]]:
-    """The calls ``object.__setattr__(self, "field", value)`` that give another value when they run again."""
+    """Yield the calls ``object.__setattr__(self, "field", value)`` that set another value when they run again."""
     body = evaluator.bodies.function(found.post_init) if found.post_init is not None else None
     names = {item.name for item in found.fields if item.init}
     for call in body.scope.calls if body is not None else ():

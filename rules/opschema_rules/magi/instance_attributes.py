@@ -16,7 +16,7 @@ _BY_NAME = ("__dict__", "vars(")
 
 
 def attributes_of(tree: MagiTree, ref: ClassRef) -> frozenset[str] | None:
-    """The names of all attributes of a class's instances; None where they are not known."""
+    """Return the names of all attributes of a class's instances; None if they are not known."""
     line = tree.lowerer.classes.line(ref)
     if not isinstance(line, list):
         return None
@@ -31,7 +31,7 @@ def attributes_of(tree: MagiTree, ref: ClassRef) -> frozenset[str] | None:
 
 
 def is_patched(tree: MagiTree, ref: ClassRef, name: str) -> bool:
-    """Whether code of the workspace may give a class, or one that it inherits from, an attribute from outside."""
+    """Whether code of the workspace may give a class, or one of its bases, an attribute from outside."""
     line = tree.lowerer.classes.line(ref)
     names = [item.name for item in line if isinstance(item, ClassRef)] if isinstance(line, list) else []
     classes = "|".join(map(re.escape, names or [ref.name]))
@@ -46,7 +46,7 @@ def is_inherited(tree: MagiTree, ref: ClassRef) -> bool:
 
 
 def _is_open(tree: MagiTree, ref: ClassRef) -> bool:
-    """Whether more than a class's body and its methods may give its instances attributes."""
+    """Whether anything besides a class's body and its methods may give its instances attributes."""
     if ref.cls.metaclass is not None or isinstance(tree.lowerer.dataclasses.makers.of(ref), Unresolved):
         return True
     text = ref.file.source.text[ref.cls.outer.start : ref.cls.outer.end]
@@ -67,7 +67,7 @@ def _own(body: Scope) -> set[str] | None:
 
 
 def _written(function: Function) -> set[str] | None:
-    """The attributes that a method writes to its instance; None where it writes some by a computed name."""
+    """Return the attributes that a method writes to its instance; None if it writes some by a computed name."""
     this = function.params[0].name if function.params else ""
     found = {target.removeprefix(f"{this}.") for target in function.written if target.startswith(f"{this}.")}
     for scope in function.body.walk():

@@ -1,4 +1,4 @@
-"""Calls of ops that are meant to work, and what they call."""
+"""Calls of ops that are expected to succeed, and the functions that they call."""
 
 from __future__ import annotations
 

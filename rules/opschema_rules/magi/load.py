@@ -24,7 +24,7 @@ from opschema_rules.magi.version import find_contract
 
 
 def load_tree(project: Project, options: MagiOptions) -> MagiTree:
-    """All ops of the workspace, with what reads them."""
+    """Load all ops of the workspace, and the code that reads them."""
     paths = list(holding(project, [MARK]))
     project.load_python(paths)
     wrappers = _wrappers(project, paths)
@@ -57,7 +57,7 @@ def _lowerer(evaluator: Evaluator) -> Lowerer:
 
 
 def _wrappers(project: Project, paths: Iterable[str]) -> set[str]:
-    """Other names under which files give the decorator on: functions that return what it returns, and aliases."""
+    """Return the other names under which files pass the decorator on: functions that return its result, and aliases."""
     found: set[str] = set()
     for file in filter(None, map(project.python, paths)):
         found.update(item.name for item in file.body.imports if item.attr == MARK and not item.guarded)

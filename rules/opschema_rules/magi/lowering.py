@@ -25,7 +25,7 @@ from opschema_rules.magi.defaults import ABSENT, Default, Defaults
 from opschema_rules.magi.signature import Branch, Leaf, Lowering, Node, Problem, ProblemKind
 
 MAX_NODES = 2000
-"""Most nodes of a parameter mapping tree."""
+"""Maximum number of nodes of a parameter mapping tree."""
 
 
 class Lowerer(msgspec.Struct):
@@ -42,7 +42,7 @@ class Lowerer(msgspec.Struct):
         return _Run(self, function, before).lowering()
 
     def hints(self, function: Body, before: int | None) -> Hints:
-        """The function's annotations, resolved; what it returns is under ``return``."""
+        """Return the function's resolved annotations; the result's is under ``return``."""
         plain, text, alone = _namespaces(function, before)
         written: list[tuple[str, Expr | None]] = [(item.name, item.annotation) for item in function.params]
         written.append(("return", function.function.returns if function.function is not None else None))

@@ -19,7 +19,7 @@ _HARMLESS_DECORATORS = frozenset(
 
 
 class Maker(msgspec.Struct, frozen=True):
-    """The decorator that makes a dataclass, and the calls that give it arguments, the nearest first."""
+    """The decorator that makes a dataclass, and the calls that pass it arguments, the nearest first."""
 
     expr: Expr
     calls: tuple[tuple[Body, Expr], ...]
@@ -69,7 +69,7 @@ class Makers:
         return None
 
     def named(self, body: Body, decorator: Expr) -> str:
-        """The full name of what a decorator or a call in a class's head or body names outside of the tree."""
+        """Return the full external name of a decorator or call in a class's header or body."""
         dotted = decorator.callee or decorator.text
         found = self.classes.resolve(body, dotted) if dotted else None
         return found.name if isinstance(found, External) else ""

@@ -1,4 +1,4 @@
-"""Subjects of this pack's rules: ops made by ``magi_register_custom_op``, and the tree they stand in.
+"""Subjects of this pack's rules: ops made by ``magi_register_custom_op``, and the tree that contains them.
 
 What cannot be followed is None or :class:`Unresolved`, never a guess. Rules ask :attr:`MagiOp.contract` which contract holds.
 """
@@ -31,7 +31,7 @@ _TRANSPARENT = frozenset({"torch.no_grad", "torch.enable_grad", "torch.inference
 
 
 class MagiTree(msgspec.Struct, eq=False, dict=True):
-    """All ops of one workspace, and what reads them. ``stated`` is the contract that the tree states.
+    """All ops of one workspace, and the code that reads them. ``stated`` is the contract in the tree.
 
     ``bare`` are functions under the decorator without a call: it takes them for a name, and registers nothing.
     """
@@ -52,7 +52,7 @@ class MagiTree(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def contract(self) -> Contract:
-        """The contract that holds: the stated one, or the one that an op needs which takes a frozen dataclass."""
+        """The contract in effect: the stated one, or the one that an op with a frozen dataclass needs."""
         if not self.stated.sure:
             for op in self.ops:
                 if op.lowering.flattens and not op.fails_on_purpose:
@@ -104,7 +104,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
         return self.name or self.function_name
 
     def argument(self, name: str) -> Written | Unresolved | None:
-        """The argument of the decorator called ``name``; None when there is none."""
+        """Return the argument of the decorator called ``name``; None if there is none."""
         return self.registration.arguments.get(name)
 
     # The name
@@ -126,7 +126,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def is_named(self) -> bool:
-        """Whether a name is given; otherwise it comes from the file and the function."""
+        """Whether a name is passed; otherwise it comes from the file and the function."""
         written = self.argument("name")
         return not (
             written is None
@@ -141,7 +141,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def inner_decorators(self) -> tuple[Expr, ...]:
-        """The function's decorators below the registering one: what the decorator is given is what they make of it."""
+        """The function's decorators below the registering one, whose result the latter gets."""
         function, call = self.body.function, self.registration.call
         if function is None:
             return ()
@@ -156,7 +156,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def signature_known(self) -> bool:
-        """Whether what the decorator gets has the function's signature."""
+        """Whether the object that the decorator gets has the function's signature."""
         outer = self.body.parent or self.body
         names = [self.tree.bodies.external(outer, item.callee or item.text) for item in self.inner_decorators]
         return all(name in _TRANSPARENT for name in names)
@@ -167,7 +167,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
     def lowering(self) -> Lowering:
         """The lowering of its signature as the ``dataclasses`` contract does it, whatever contract holds."""
         if not self.signature_known:
-            reason = "what its other decorators make of it is not known"
+            reason = "the effect of its other decorators is not known"
             return Lowering(self.body, (), None, (), (reason,), Hints({}, frozenset()))
         return self.tree.lowerer.lower(self.body, self.registered_at)
 
@@ -185,7 +185,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def output_count(self) -> int | None:
-        """The number of values it returns, by its annotation; None when that is not known or not fixed."""
+        """The number of returned values, by the annotation; None if that is not known or not fixed."""
         form = self.returns
         if form is None or not form.is_known or form.kind == "text":
             return None
@@ -209,12 +209,12 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def setup_context(self) -> Callback:
-        """``setup_context_fn``; None when it is not given."""
+        """``setup_context_fn``; None if it is not passed."""
         return callback_of(self.tree.evaluator, self.argument("setup_context_fn"))
 
     @cached_property
     def backward(self) -> Callback:
-        """``backward_fn``; None when it is not given."""
+        """``backward_fn``; None if it is not passed."""
         return callback_of(self.tree.evaluator, self.argument("backward_fn"))
 
     @cached_property

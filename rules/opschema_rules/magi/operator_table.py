@@ -1,4 +1,4 @@
-"""The pack's operators for the table: the signature as it is written, the lowered one, and the tree that maps one to the other."""
+"""The pack's operators for the table: the written signature, the lowered one, and the tree that maps one to the other."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _text(op: MagiOp, lowering: Lowering) -> str:
 
 
 def original(op: MagiOp) -> str:
-    """The op's signature as it is written."""
+    """Return the op's signature as written."""
     parts: list[str] = []
     kinds = [item.kind for item in op.params]
     for index, item in enumerate(arguments_of(op.body.file, op.params)):

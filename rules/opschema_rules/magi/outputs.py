@@ -15,7 +15,7 @@ from opschema_rules.magi.signature import Leaf
 from opschema_rules.torchlib.storage import only_value, rebound
 
 _SCALAR = frozenset({"sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "norm", "median", "logsumexp"})
-"""Reductions: to one value when they are given nothing but the tensor."""
+"""Reductions to one value if the tensor is the only argument."""
 
 _INDICES = frozenset({"argmax", "argmin", "argsort", "nonzero", "bincount"})
 _BOOLEAN = frozenset(
@@ -31,7 +31,7 @@ _KEEPING = frozenset({"clone", "contiguous", "detach"})
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A returned value that is unlike the tensor ``like``; ``sure`` when it always is, but for odd shapes."""
+    """A returned value that differs from the tensor ``like``; ``sure`` if it always does, except for unusual shapes."""
 
     place: Place
     words: str
@@ -53,7 +53,7 @@ def difference(op: MagiOp, likes: Sequence[Leaf]) -> Iterator[Difference]:
 
 
 def _followed(body: Body, value: Expr) -> Expr:
-    """The value of a name that is given one once, at the top of the function."""
+    """Return the value of a name that is assigned once, at the top level of the function."""
     if value.kind != "name" or any(item.name == value.text for item in body.params):
         return value
     return only_value(body, value.text) or value
@@ -69,7 +69,7 @@ class _Unlike:
         }
 
     def told(self, value: Expr) -> tuple[str, bool] | None:
-        """Describe the value, and whether it surely differs from every input tensor."""
+        """Describe the value, and whether it is known to differ from every input tensor."""
         if value.kind == "compare" and len(value.items) == 2 and self._is_tensor(value.items[0]):
             plain = value.text not in ("is", "is-not", "in", "not-in")
             return ("a comparison, which is of truth values", True) if plain else None
@@ -120,7 +120,7 @@ class _Unlike:
 
 
 def _drops_dimension(call: Expr, more: int) -> bool:
-    """Whether a reduction is given one dimension, and nothing besides."""
+    """Whether a reduction gets one dimension, and nothing else."""
     named = next((keyword for keyword in call.keywords if keyword not in ("", "*")), "")
     last = call.items[-1]
     value = last.items[0] if last.kind == "unary" else last

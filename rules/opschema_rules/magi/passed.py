@@ -24,7 +24,9 @@ def meant_calls(op: MagiOp) -> Iterator[OpCall]:
 
 
 def passed(op: MagiOp, item: OpCall, leaf: Node) -> Written | None:
-    """The value that a call passes, itself or in a dataclass that is made there; None when there is none, or it is unknown."""
+    """Return the value that a call passes, directly or in a dataclass that is created there; None if there is none, or it is
+    unknown.
+    """
     if item.through == "torch.ops":
         return _lowered(op, item, leaf) if isinstance(leaf, Leaf) else None
     value = argument_for(item.call, op.params, leaf.path[0])
@@ -39,7 +41,7 @@ def passed(op: MagiOp, item: OpCall, leaf: Node) -> Written | None:
 
 
 def made_class(op: MagiOp, value: Written) -> ClassRef | None:
-    """The class whose instance a value surely is: it is made there, or assigned once to the name that is passed."""
+    """Return the class that a value is known to be an instance of: created there, or assigned once to the passed name."""
     made = followed(op.tree.evaluator, value)
     callee = made.expr.callee if made.expr.kind == "call" else ""
     first = callee.partition(".")[0]

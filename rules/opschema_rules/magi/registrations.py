@@ -30,9 +30,9 @@ class Written(msgspec.Struct, frozen=True, eq=False):
 
 
 class Arguments(msgspec.Struct, frozen=True, eq=False):
-    """Arguments of the decorator, as written, and as ``bound`` where a wrapper computes it. ``hidden`` is true
-    when unpacking may give it more. ``unknown`` are keywords that it does not have, with the parameter that is meant, if one
-    is; they are read under its name.
+    """Arguments of the decorator, as written, and as ``bound`` if a wrapper computes them. ``hidden`` if unpacking may pass
+    more. ``unknown`` are keywords that it does not have, with the probably intended parameter, if there is one; they are read
+    under its name.
     """
 
     given: dict[str, Written | Unresolved] = msgspec.field(default_factory=dict)
@@ -41,14 +41,14 @@ class Arguments(msgspec.Struct, frozen=True, eq=False):
     unknown: dict[str, tuple[BoundArgument, str]] = msgspec.field(default_factory=dict)
 
     def get(self, name: str) -> Written | Unresolved | None:
-        """An argument; None when it is not given."""
+        """Return an argument; None if it is not passed."""
         if name not in self.given and self.hidden:
             return Unresolved("the arguments are unpacked")
         return self.given.get(name)
 
 
 class Registration(msgspec.Struct, frozen=True, eq=False):
-    """One function made an op: ``call`` is the decorator, or the call that is given the function, in the body ``outer``.
+    """One function that is made an op: ``call`` is the decorator, or the call that gets the function, in the body ``outer``.
 
     ``handle`` is the name that the op gets there, empty when it gets none. ``called`` is false for the bare decorator.
     """
@@ -123,7 +123,7 @@ class Registrations:
         return next((item for item in found if isinstance(item, Made) and item.function == function), None)
 
     def makes_decorator(self, body: Body, call: Expr) -> bool:
-        """Whether a call gives the decorator its arguments, itself or through others."""
+        """Whether a call passes the decorator its arguments, itself or through others."""
         return any(
             isinstance(item, Decorator) for item in self.evaluator.evaluate(self.evaluator.frames.at(body), call)
         )
@@ -151,7 +151,7 @@ def arguments_of(decorator: Decorator) -> Arguments:
 
 
 def _written(argument: BoundArgument) -> Written | Unresolved:
-    """An argument where it is written, behind the parameters of wrappers."""
+    """Return an argument where it is written, through the parameters of wrappers."""
     while argument.expr is not None and argument.expr.kind == "name" and argument.frame.site is not None:
         name = argument.expr.text
         further = argument.frame.bindings.get(name)

@@ -1,4 +1,4 @@
-"""Renames a function's parameters, with every use of them inside it."""
+"""Renames a function's parameters, with all their uses in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_cli.source.text import Edit, Span
 
 
 def renaming(bodies: Bodies, function: Body, names: Mapping[str, str]) -> tuple[FileEdit, ...] | None:
-    """The edits, ``names`` being old ones to new ones; None where they may change what the function does."""
+    """Return the edits, ``names`` mapping old names to new ones; None if they may change the function's behaviour."""
     scopes = list(function.scope.walk())
     if any(_interferes(scope, names) for scope in scopes) or _is_called_by_name(bodies, function, names):
         return None
@@ -31,7 +31,7 @@ def _mentions(scope: Scope) -> list[tuple[str, int]]:
 
 
 def _interferes(scope: Scope, names: Mapping[str, str]) -> bool:
-    """Whether a scope binds one of the names, or uses one of the new ones, or holds what may look names up."""
+    """Whether a scope binds one of the names, uses one of the new ones, or may look up names dynamically."""
     bound = {item.target for item in scope.assigns} | {item.name for item in scope.imports} | set(scope.deleted)
     bound |= {item.name for item in scope.functions} | {item.name for item in scope.classes}
     inner = {item.name for function in scope.functions for item in function.params}

@@ -16,17 +16,17 @@ _OF_LOWERING = frozenset({"enum", "default-order", "duplicate-name"})
 
 
 def is_sound(op: MagiOp) -> bool:
-    """Whether an op is meant to be registered: it stands in no test that expects an error, and its signature is its own."""
+    """Whether an op is meant to be registered: it is in no test that expects an error, and its signature is its own."""
     return not op.fails_on_purpose and op.signature_known
 
 
 def lowers(op: MagiOp) -> bool:
-    """Whether the decorator is known to lower dataclasses: what a rule asks that holds for that contract only."""
+    """Whether the decorator is known to lower dataclasses, as rules for that contract require."""
     return op.contract.surely("dataclasses")
 
 
 def is_plain(op: MagiOp) -> bool:
-    """Whether the decorator is known to hand signatures to torch as they are."""
+    """Whether the decorator is known to pass signatures to torch unchanged."""
     return op.contract.surely("plain")
 
 
@@ -45,7 +45,7 @@ def problems_of(op: MagiOp, *kinds: ProblemKind) -> Iterator[Problem]:
 
 
 def is_refused(op: MagiOp) -> bool:
-    """Whether the op is not registered, so that what happens when it is called does not matter."""
+    """Whether the op is not registered, so that its calls do not matter."""
     returns = op.returns
     if refusals(op) or any(
         leaf.lowered_type is not None and is_taken(op, leaf.lowered_type) is False for leaf in op.lowering.leaves
@@ -73,7 +73,7 @@ def by_keyword(op: MagiOp) -> bool:
 
 
 def annotation_place(op: MagiOp, problem: Problem) -> Place:
-    """The place of the annotation that a problem is about; the name's place when there is none."""
+    """Return the place of the annotation that a problem is about; the name's place if there is none."""
     if problem.kind == "variadic":
         return problem.place
     if problem.is_field:

@@ -57,7 +57,7 @@ class Leaf(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def may_be_tensor(self) -> bool:
-        """Whether it may hold a tensor: one, None or one, or something that is not known."""
+        """Whether it may hold a tensor: one, an optional one, or an unknown value."""
         form = self.lowered_type
         return form is None or any(item.is_tensor or item.kind in ("unresolved", "text") for item in form.walk())
 
@@ -167,7 +167,7 @@ class Lowering(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def tensors(self) -> tuple[str, ...]:
-        """The names of the lowered parameters that are tensors: what ``infer_output_meta_fn`` may list."""
+        """The names of the lowered parameters that are tensors, which ``infer_output_meta_fn`` may list."""
         return tuple(leaf.lowered for leaf in self.leaves if leaf.is_tensor)
 
     def leaf(self, lowered: str) -> Leaf | None:
@@ -180,7 +180,7 @@ class Lowering(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def path(self) -> Path | None:
-        """The way of the three that a call takes; None when that is not known."""
+        """The path, of the three, that a call takes; None if that is not known."""
         if self.flattens:
             return "flatten"
         kinds = any(isinstance(leaf.source, Param) and leaf.source.kind != "normal" for leaf in self.leaves)
@@ -189,7 +189,7 @@ class Lowering(msgspec.Struct, frozen=True, eq=False, dict=True):
         return None if self.unknown or any(leaf.written.kept is None for leaf in self.leaves) else "simple"
 
     def expand_mutates(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The lowered names that entries of ``mutates_args`` stand for, and the entries that name nothing.
+        """Return the lowered names that entries of ``mutates_args`` stand for, and the entries that name nothing.
 
         Only the flattening path expands them; the others hand them to torch as they are.
         """

@@ -61,11 +61,11 @@ _FOREIGN_GENERICS = frozenset(
 
 
 _MODULES = re.compile(r"torch\.nn\.(?:\w+\.)*[A-Z]\w*")
-"""Full names of torch's modules, layers and parameters, and of what is annotated with them."""
+"""Full names of torch's modules, layers and parameters, and of the objects annotated with them."""
 
 
 def is_taken(op: MagiOp, form: TypeForm) -> bool | None:
-    """Whether torch takes a type as a parameter's; None when that is not known."""
+    """Whether torch accepts a type for a parameter; None if that is not known."""
     if form.kind == "text":
         return False
     if form.kind == "class":
@@ -75,14 +75,14 @@ def is_taken(op: MagiOp, form: TypeForm) -> bool | None:
 
 
 def type_in_schema(form: TypeForm | None) -> SchemaType:
-    """The type that the op's schema gets; of the empty name where that is not known."""
+    """Return the type in the op's schema; with an empty name if that is not known."""
     known = _converted(form) if form is not None and form.kind not in ("text", "class") else None
     found = parameter_type(known, known_releases()[-1]) if known is not None else None
     return found if found is not None else SchemaType()
 
 
 def is_returned(form: TypeForm) -> bool | None:
-    """Whether torch takes a type as that of what is returned; None when that is not known."""
+    """Whether torch accepts a type for a result; None if that is not known."""
     if form.kind == "generic" and form.name == "tuple":
         parts = [is_returned(item) if item.kind != "generic" or item.name != "tuple" else False for item in form.args]
         return False if False in parts else None if None in parts else True
@@ -116,7 +116,7 @@ def _makes_types(op: MagiOp, ref: ClassRef) -> bool:
 
 
 def _is_plain_class(op: MagiOp, form: TypeForm) -> bool:
-    """Whether a class of the tree is none that the decorator or torch knows."""
+    """Whether a class of the tree is unknown to the decorator and to torch."""
     lowerer = op.tree.lowerer
     line = lowerer.classes.line(form.ref) if form.ref is not None else None
     if form.ref is None or not isinstance(line, list) or form.args:
@@ -128,7 +128,7 @@ def _is_plain_class(op: MagiOp, form: TypeForm) -> bool:
 
 
 def _converted(form: TypeForm) -> PythonType | None:
-    """A type as the table of types has it; None when it may be one that torch got to know otherwise."""
+    """Return a type in the form of the type table; None if torch may have learned it in another way."""
     if form.kind == "none":
         return NONE
     if form.kind == "name":

@@ -37,7 +37,7 @@ def is_never_traced(op: MagiOp) -> bool:
 
 
 def is_tested(body: Body, name: str) -> bool:
-    """Whether a body asks for the type or the attributes of what a name holds, as one does that takes several types."""
+    """Whether a body tests the type or the attributes of a name's value, as code for several types does."""
     calls = (call for scope in body.scope.walk() for call in scope.calls if call.callee in _TESTS)
     return any(item.text == name for call in calls for item in call.items[1:2])
 

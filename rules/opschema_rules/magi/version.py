@@ -39,7 +39,7 @@ class Contract(msgspec.Struct, frozen=True):
         return self.name == "dataclasses"
 
     def surely(self, name: ContractName) -> bool:
-        """Whether it is known to be that one: what a rule asks that holds for one contract only."""
+        """Whether it is known to be that contract, as rules for one contract require."""
         return self.sure and self.name == name
 
 

@@ -44,7 +44,7 @@ def _is_header(path: str) -> bool:
 
 
 MOST = 0.9
-"""The share of kernels or functions that a tree has to know before one that it does not know is missing."""
+"""The share of kernels or functions that a tree must know before an unknown one counts as missing."""
 
 
 class Names(msgspec.Struct, frozen=True, array_like=True):
@@ -94,7 +94,7 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
 
 
 class CppNames(msgspec.Struct, dict=True):
-    """The C++ files of a tree, searched for what entries name."""
+    """The C++ files of a tree, searched for the names in entries."""
 
     tree: Tree
 
@@ -117,22 +117,22 @@ class CppNames(msgspec.Struct, dict=True):
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
-        """The first arguments of macros, one of which may register a kernel or a part of its name."""
+        """Return the first arguments of macros; a macro may use one to register a kernel, or as a part of its name."""
         return frozenset(name for names in self.files.values() for name in names.mentioned)
 
     def may_be_registered(self, name: str) -> bool:
-        """Whether a macro may register a kernel or declare a function: it is passed the name or the first words of it."""
+        """Whether a macro may register a kernel or declare a function: its name or the first words of it are an argument."""
         words = name.split("_")
         return any("_".join(words[:count]) in self.mentioned for count in range(1, len(words) + 1))
 
     def missing(self, names: Iterable[str]) -> frozenset[str]:
-        """The functions or classes that the tree does not declare, if it has most of them."""
+        """Return the functions or classes that the tree does not declare, if it has most of them."""
         wanted = set(names)
         found = frozenset(wanted - self.paths.keys())
         return found if 2 * len(found) < len(wanted) else frozenset()
 
     def called_in_headers(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of some names that headers call or declare."""
+        """Return the names that headers call or declare."""
         pattern = re.compile(rb"\b(%s)\s*\(" % "|".join(sorted(names)).encode())
         texts = map(self.tree.project.workspace.peek, filter(_is_header, self.files))
         return frozenset(name.decode() for text in texts for name in pattern.findall(text))
@@ -144,7 +144,7 @@ class CppNames(msgspec.Struct, dict=True):
         return functions_named(self.tree.project, paths, symbols)
 
     def checks(self) -> Iterator[FunctionCheck]:
-        """The functions that the entries name, as far as what is passed to them is known."""
+        """Yield the functions named in entries, as far as their arguments are known."""
         entries = [entry for entry in self.tree.entries if entry.calls_cpp]
         named = ((entry, entry.within("infer_meta", "func")) for entry in entries)
         metas = [

@@ -50,17 +50,17 @@ CALLED: Mapping[str, Set[str]] = {
 """Attributes and lists of tensors that C++ converts in a call to the type of a parameter."""
 
 INVOKED = {**CALLED, "Scalar": CALLED["Scalar"] | {"Tensor"}, "IntArray": _LISTS | {"Tensor", "list of Tensor"}}
-"""Those of the C++ API, which also makes attributes of tensors."""
+"""Conversions of the C++ API, which also makes attributes of tensors."""
 
 _BUILT = {**CALLED, "int64_t[]": _LISTS, "list of": {"optional list of"}}
-"""Those of the static graphs' functions for shapes, which get the values of an ``IntArray``."""
+"""Conversions of the static graphs' functions for shapes, which get the values of an ``IntArray``."""
 
 _STORED = {**{name: CALLED[name] for name in ("Scalar", "IntArray")}, "int64_t[]": _LISTS, "float": {"Scalar"}}
-"""Those that the old static graph converts when it runs a kernel."""
+"""Conversions of the old static graph when it runs a kernel."""
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """Something that is passed: its name, and its type in the words of :func:`shown_type`; None where that is not known."""
+    """An argument: its name, and its type as :func:`shown_type` writes it; None if that is not known."""
 
     name: str
     type: str | None
@@ -125,7 +125,7 @@ def takes_string(entry: OpEntry, index: int) -> bool:
 
 
 def mismatch(check: FunctionCheck) -> tuple[str, Place] | None:
-    """The difference of what an entry passes from the parameters of a function, in words, and its place in the function.
+    """Return the difference between an entry's arguments and the parameters of a function, as text, and its place in the function.
 
     None if it may be called so, or is not known.
     """
@@ -182,7 +182,9 @@ def _by_position(
 def _by_context(
     passed: Sequence[Passed], parameters: Sequence[CppParameterText], conversions: Mapping[str, Set[str]]
 ) -> tuple[str, int] | None:
-    """Compare what a kernel takes from a context: its inputs, attributes and outputs, each in turn. It may take fewer."""
+    """Compare the values that a kernel takes from a context: its inputs, attributes and outputs, each in turn. It may take
+    fewer.
+    """
     types = [shown_type(item.type) for item in parameters]
     for part in ("input", "attribute", "output") if None not in types else ():
         given = [item for item in passed if _part(item.type) == part]
@@ -212,7 +214,7 @@ def _words(given: Passed, parameter: CppParameterText) -> str:
 
 
 def fits(given: str | None, wanted: str | None, conversions: Mapping[str, Set[str]]) -> bool:
-    """Whether a parameter may take what is passed; ``conversions`` are the types that each type takes as well."""
+    """Whether a parameter may accept an argument; ``conversions`` are the further types that each type accepts."""
     if given is None or wanted is None or given == wanted:
         return True
     if not _is_tensor(given) or not _is_tensor(wanted):

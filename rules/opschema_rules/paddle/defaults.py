@@ -13,7 +13,7 @@ _ENUM = re.compile(r"Data(?:Type|Layout)::")
 
 
 def fault_of(type_: str, default: str) -> str:
-    """The fault of a default for a type, in words; empty if it fits, or is an expression that is not known."""
+    """Return the fault of a default for a type, as text; empty if it fits, or is an unknown expression."""
     kind = _kind(default)
     if default in _PYTHON:
         return f"is Python syntax; {_PYTHON[default]}"

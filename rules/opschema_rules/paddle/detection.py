@@ -25,7 +25,7 @@ _NAMES, _ARGUMENTS, _OUTPUT = (
     for keys in ((b"op", b"backward_op"), (b"args",), (b"output",))
 )
 _FOLDERS = ("inconsistent", "legacy")
-"""Folders beside the main files that hold more of them."""
+"""Folders beside the main files that contain more of them."""
 
 OLD_PIR = "paddle/fluid/pir/dialect/operator/ir"
 """The folder that Paddle kept the operators of the new static graph in before 3.0, beside the main files in ``phi/api/yaml``."""
@@ -41,7 +41,7 @@ _BESIDE: dict[str, Kind] = {
 
 
 class PaddleOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``tests`` reads what lies in folders of tests, too."""
+    """``tests`` also reads files in test folders."""
 
     tests: bool = False
 

@@ -92,7 +92,7 @@ class Output(Slot, frozen=True):
 
 
 class Kernel(msgspec.Struct, frozen=True):
-    """A kernel, and the kinds of tensors that it takes and returns; none where it takes any."""
+    """A kernel, and the kinds of tensors that it takes and returns; empty if it takes any."""
 
     name: str
     span: Span
@@ -101,7 +101,7 @@ class Kernel(msgspec.Struct, frozen=True):
 
 
 def is_constant(name: str) -> bool:
-    """Whether a name is one of a C++ constant: ``INT_MAX``, ``kMax``."""
+    """Whether a name is that of a C++ constant: ``INT_MAX``, ``kMax``."""
     return _CONSTANT.match(name) is not None
 
 
@@ -125,12 +125,12 @@ class Parsed(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> Mapping[str, Sequence[Slot]]:
-        """All of it, by what it is."""
+        """All parts, by kind."""
         return {"input": self.inputs, "attribute": self.attributes, "output": self.outputs}
 
 
 MOST = 1_000
-"""Most parts of a string that are read; the longest list of arguments has about 60."""
+"""Maximum number of parts of a string to read; the longest list of arguments has about 60."""
 
 
 def split(text: str, at: int = 0, comma: re.Pattern[str] = _COMMA) -> Iterator[Piece]:
@@ -237,7 +237,9 @@ def _pair(part: Piece) -> tuple[Piece, Piece] | Error:
 
 
 def parse_call(text: str) -> tuple[Piece, list[Piece]] | None:
-    """The function and arguments in ``full(shape, max(n, 1), dtype)``; None if it is no call, or its arguments are not known."""
+    """Return the function and arguments in ``full(shape, max(n, 1), dtype)``; None if it is not a call, or its arguments are not
+    known.
+    """
     found = _CALL.fullmatch(text)
     given = arguments(found[2], found.start(2)) if found is not None and not re.search(r"[<\"']", found[2]) else None
     return (group(found, 1), given) if found is not None and given is not None else None

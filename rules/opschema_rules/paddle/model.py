@@ -145,7 +145,7 @@ class OpEntry(Item, eq=False, dict=True):
 
     @cached_property
     def arguments(self) -> Mapping[str, Arg]:
-        """The arguments by their names, in the old static graph also by those that ``op_compat.yaml`` gives them."""
+        """The arguments by name; in the old static graph, also by the names in ``op_compat.yaml``."""
         found = {arg.name: arg for arg in self.signature.args}
         renamed = self.listed.tree.legacy_names.get(self.name, {}) if self.is_legacy else {}
         return {**{name: found[other] for name, other in renamed.items() if other in found}, **found}
@@ -241,8 +241,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         return found or (self.beside(of, "").get(name, []) if of.listed.group == "pir" else [])
 
     def may_be_elsewhere(self, name: str, entry: OpEntry) -> bool:
-        """Whether a name that is not in the group of an entry is one of the new static graph or of the main files, which some
-        entries of the other share.
+        """Whether a name that is not in the group of an entry is from the new static graph or the main files, which some entries
+        of the other share.
         """
         shared = ("", "pir", "legacy static")
         return entry.listed.group in ("", "pir") and any(name in self.beside(entry, group) for group in shared)

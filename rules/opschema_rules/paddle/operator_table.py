@@ -16,7 +16,7 @@ from opschema_rules.paddle.load import read_tree
 from opschema_rules.paddle.model import OpEntry
 
 _PREFIXES = {"": "", "fused": "", "sparse": "sparse::", "strings": "strings::"}
-"""Namespaces of the C++ API; operators of other groups are told apart by the group."""
+"""Namespaces of the C++ API; operators of other groups are distinguished by the group."""
 
 
 def operators(project: Project, options: PaddleOptions) -> Iterator[table.Operator]:
@@ -89,7 +89,9 @@ def _signatures(check: FunctionCheck) -> Iterator[table.Signature]:
     for item in check.functions[:1]:
         parameters = taken(check, item)
         if passed is None or len(parameters) < len(passed):
-            yield table.Signature(check.name, item.place, None, unresolved="its parameters differ from what is passed")
+            yield table.Signature(
+                check.name, item.place, None, unresolved="its parameters differ from the passed arguments"
+            )
         elif check.kernel is not None:
             pairs = [pair for pair in zip(passed, parameters, strict=False) if pair[0].name in check.entry.arguments]
             types = ((one.name, " ".join(to.type.split()), to.span) for one, to in pairs)

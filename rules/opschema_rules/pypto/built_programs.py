@@ -28,7 +28,7 @@ from opschema_rules.pypto.signature_reading import Signatures
 from opschema_rules.pypto.source_paths import path_of
 
 BUILDS = "ChipCallable.build("
-"""The text that files with such programs have."""
+"""Text that every file with such programs contains."""
 
 _OWNER = "ChipCallable"
 _CHIP, _CORE = "ChipCallable.build", "CoreCallable.build"
@@ -36,20 +36,20 @@ _COMPILES = {"compile_orchestration": ("runtime_name", "source_path"), "compile_
 """The methods of ``KernelCompiler`` with the names of their first parameters."""
 
 _SAME = frozenset({"extract_text_section", "list", "tuple", "bytes"})
-"""Functions whose result is made of their first argument alone."""
+"""Functions whose result depends on their first argument alone."""
 
 _DEEPEST = 3
-"""Most calls between functions of a file that are followed to one that builds programs."""
+"""Maximum number of calls between functions of a file to follow to one that builds programs."""
 
 _MOST_CALLS = 16
-"""Most calls of a function that builds programs that are told apart."""
+"""Maximum number of calls of a function that builds programs to distinguish."""
 
 _MOST = 60
-"""Most expressions that are followed to find what one argument is."""
+"""Maximum number of expressions to follow to find the value of one argument."""
 
 
 class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
-    """Reads such programs of one tree."""
+    """Reads the programs that one tree builds."""
 
     project: Project
     bodies: Bodies
@@ -58,7 +58,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
     signatures: Signatures
 
     def of(self, body: Body) -> Iterator[Program]:
-        """The programs that a body builds, one for each call of its function where these differ in what they pass."""
+        """Yield the programs that a body builds, one for each call of its function if these pass different arguments."""
         own = body.file.body
         functions, classes = {item.name for item in own.functions}, {item.name for item in own.classes}
         if _OWNER in functions | classes | {item.target for item in own.assigns}:
@@ -69,7 +69,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
                     yield self._program(frame, call)
 
     def _frames(self, body: Body, depth: int = _DEEPEST) -> list[Frame]:
-        """A frame of a function for each call of it in its file; the one without a call if there is none."""
+        """Return a frame for each call of a function in its file; without any call, the frame of the function alone."""
         frames = self.evaluator.frames
         assumed = frames.assumed(body)
         if body.function is None or not body.params or body.parent is None or body.parent.function is not None:
@@ -83,7 +83,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return [frame for frame in found if frame is not None] or [assumed]
 
     def _calls(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
-        """The calls of a file by the names that they call."""
+        """Return the calls of a file, by the names that they call."""
         if file.path not in self._known_calls:
             calls = self._known_calls.setdefault(file.path, {})
             for body in self.bodies.of(file):
@@ -129,7 +129,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return OrchestrationPart(program, call, fields, source, signature, function, written=False)
 
     def _kernel(self, program: Program, child: BoundArgument) -> Kernel | None:
-        """The kernel of a pair of a number and a ``CoreCallable``; None where the pair, or what it holds, is not known."""
+        """Return the kernel of a pair of a number and a ``CoreCallable``; None if the pair or its contents are not known."""
         if child.expr is None or child.expr.kind != "tuple" or len(child.expr.items) != 2:
             return None
         number, held = child.expr.items
@@ -157,7 +157,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return {**fields, "core_type": (call, _folded(given.get("core_type", call), named))} if named else fields
 
     def _source(self, compiled: BoundArgument) -> str | None:
-        """The workspace path of the source that a call compiles; None where it is not known or there is no such file."""
+        """Return the workspace path of the source that a call compiles; None if it is not known or does not exist."""
         expr = next((arguments.get("source_path") for arguments in (_by_name(compiled.expr, ""),)), None)
         path = path_of(self.evaluator, compiled.frame, expr) if expr is not None else None
         if path is None or path.startswith("/"):
@@ -166,7 +166,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return full if not full.startswith("..") and self.project.workspace.is_file(full) else None
 
     def _signature(self, frame: Frame, call: Expr) -> Signature | None:
-        """The signature that a call passes; one that has a name may be that of others too, and cannot be edited."""
+        """Return the signature that a call passes. A named one may be shared, so it cannot be edited."""
         expr = _argument(call, "signature")
         if expr.kind in ("list", "tuple"):
             return self.signatures.of_record(frame.body, Record(call, {"signature": (call, expr)}))
@@ -177,7 +177,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
     # -- what names stand for ------------------------------------------------------------------------------------------
 
     def _children(self, program: Program, frame: Frame, expr: Expr) -> Iterator[BoundArgument | None]:
-        """The elements of the list of kernels; None for those that are not known, or may be added."""
+        """Yield the elements of the list of kernels; None for those that are not known or may be added."""
         listed, named = origin(self.evaluator, frame, expr), expr
         while named.callee in ("list", "tuple") and len(named.items) == 2:
             named = named.items[1]
@@ -194,7 +194,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
             yield found if found.expr is not None and found.frame.body.file is program.file else None
 
     def _compiled(self, frame: Frame, expr: Expr, name: str) -> BoundArgument | None:
-        """The call that compiles a binary, where there is one only."""
+        """Return the call that compiles a binary, if it is the only one."""
         found = [item for item in self._leaves(frame, expr) if item.expr is not None]
         calls = {item.expr.span: item for item in found if item.expr is not None and _is_call_of(item.expr, name)}
         if len(calls) != 1 or any(item.expr is None or item.expr.span not in calls for item in found):
@@ -203,7 +203,9 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return only if "source_path" in _by_name(only.expr, name) else None
 
     def _leaves(self, frame: Frame, expr: Expr) -> list[BoundArgument]:
-        """The expressions that an argument may be, followed through names, functions of the tree and choices."""
+        """Return the expressions that an argument may evaluate to, through names, functions of the tree and conditional
+        expressions.
+        """
         found: list[BoundArgument] = []
         waiting = [BoundArgument(frame, expr)]
         for _ in range(_MOST):
@@ -218,7 +220,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return []
 
     def _further(self, item: BoundArgument) -> list[BoundArgument] | None:
-        """What an expression stands for; None where it is to be taken as it is."""
+        """Return the expressions that an expression refers to; None if it refers to nothing else."""
         frame, expr = item.frame, item.expr
         assert expr is not None
         if expr.kind == "ifexp":
@@ -236,7 +238,7 @@ class BuiltPrograms(msgspec.Struct, frozen=True, dict=True):
         return self._returned(frame, expr) if "." not in expr.callee else None
 
     def _returned(self, frame: Frame, call: Expr) -> list[BoundArgument] | None:
-        """What a function of the tree returns for a call."""
+        """Return the results of a call of a function of the tree."""
         values = self.evaluator.evaluate(frame, call.items[0])
         function = values[0] if len(values) == 1 and isinstance(values[0], Func) else None
         if function is None:
@@ -255,13 +257,13 @@ def _passes(call: Expr, *names: str) -> bool:
 
 
 def _argument(call: Expr, name: str) -> Expr:
-    """An argument of a call by its name; the call itself without it."""
+    """Return an argument of a call by name; if it is missing, the call itself."""
     found = call.keyword(name)
     return found if found is not None else call
 
 
 def _by_name(call: Expr | None, method: str) -> dict[str, Expr]:
-    """The arguments of a call that compiles, by the names of its parameters."""
+    """Return the arguments of a compiling call, by parameter name."""
     if call is None:
         return {}
     names = _COMPILES.get(method) or _COMPILES[call.callee.rpartition(".")[2]]
@@ -280,12 +282,12 @@ def _text(evaluator: Evaluator, argument: BoundArgument) -> str | None:
 
 
 def _folded(expr: Expr, value: Constant) -> Expr:
-    """A constant at the place of the expression that it is the value of."""
+    """Return a constant at the place of the expression with that value."""
     return Expr("const", expr.start, expr.end, value=value)
 
 
 def _is_kept(listed: BoundArgument) -> bool:
-    """Whether the list that an expression makes has no name under which it may be changed."""
+    """Whether the list made by an expression has no name through which it may be changed."""
     body, expr = listed.frame.body, listed.expr
     assigned = [
         item for item in body.scope.assigns if item.value is not None and expr is not None and item.value == expr
@@ -294,13 +296,13 @@ def _is_kept(listed: BoundArgument) -> bool:
 
 
 def _is_only_read(body: Body, name: str) -> bool:
-    """Whether a body uses a variable once, besides where only its length or its elements are taken."""
+    """Whether a body uses a variable only once, apart from reading its length or its elements."""
     return _uses(body)[name] <= 1
 
 
 @cached_on_argument
 def _uses(body: Body) -> Counter[str]:
-    """The number of uses of each variable in a body, by which it may be changed or get another name."""
+    """The number of uses of each variable in a body through which it may be changed or renamed."""
     text = body.file.source.text
     uses = (use for scope in body.scope.walk() for use in scope.uses)
     return Counter(

@@ -15,7 +15,7 @@ from opschema_rules.pypto.task_matching import Task, tasks
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """One entry of a kernel's signature, and the tensor of the payload that it is read for."""
+    """One entry of a kernel's signature, and the payload tensor that it applies to."""
 
     kernel: Kernel
     entry: Declared
@@ -35,12 +35,12 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def driver(self) -> Kernel:
-        """The kernel whose signature is the longest; of several the first."""
+        """The kernel with the longest signature; the first of several."""
         return max(self.kernels, key=width)
 
     @property
     def bare(self) -> bool:
-        """Whether no kernel of it declares anything."""
+        """Whether none of its kernels declares anything."""
         return not any(width(kernel) for kernel in self.kernels)
 
     @property
@@ -50,22 +50,20 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> list[int]:
-        """The tensors of the longest payload that no entry is for."""
+        """The tensors of the longest payload without an entry."""
         covered = {claim.slot for claim in self.claims}
         return [slot for slot in range(len(self.longest.tensors)) if slot not in covered]
 
     @property
     def sound(self) -> bool:
-        """Whether entries meet the tensors that they are for: none is missing, and where they are only counted, the count is
-        right.
-        """
+        """Whether the entries match their tensors: none is missing, and if they are only counted, the count is right."""
         if self.task.program.contract.rule == "sum":
             return len(self.claims) in {len(payload.tensors) for payload in self.task.payloads}
         return not self.missing and not any(is_shifted(self.task.program, kernel) for kernel in self.kernels)
 
 
 def readings(program: Program) -> Iterator[Reading]:
-    """The tasks of a program that can be judged, where its runtime reads signatures at all."""
+    """Yield the tasks of a program that can be checked, if its runtime reads signatures at all."""
     if not program.contract.dumps:
         return
     for task in tasks(program):
@@ -87,14 +85,14 @@ def entries(kernel: Kernel) -> Sequence[Declared]:
 
 
 def misplaced(signature: Signature | None) -> list[Declared]:
-    """The scalars of a signature that stand before a tensor."""
+    """Return the scalars of a signature that precede a tensor."""
     slots = (signature.slots or ()) if signature is not None else ()
     last = max((index for index, slot in enumerate(slots) if slot.direction is not Direction.SCALAR), default=0)
     return [slot for slot in slots[:last] if slot.direction is Direction.SCALAR]
 
 
 def is_shifted(program: Program, kernel: Kernel) -> bool:
-    """Whether scalars in a kernel's signature shift what the entries behind them are read for."""
+    """Whether scalars in a kernel's signature shift the entries after them to other tensors."""
     return program.contract.rule == "widest" and bool(misplaced(kernel.signature))
 
 
@@ -103,7 +101,7 @@ def _is_known(kernel: Kernel) -> bool:
 
 
 def in_order(task: Task) -> tuple[Kernel, ...]:
-    """The kernels of a task that is known whole, as the runtime reads them: the one for the cube core first."""
+    """Return the kernels of a fully known task in the order in which the runtime reads them: the cube core's first."""
     pairs = sorted(zip(task.submit.kernels, task.kernels, strict=True), key=lambda pair: pair[0].core)
     return tuple(kernel for _, kernel in pairs)
 
@@ -125,7 +123,7 @@ def _claims(program: Program, kernels: Sequence[Kernel]) -> list[Claim] | None:
 
 
 def _named(kernels: Sequence[Kernel]) -> list[Claim] | None:
-    """The claims where entries name their slots; None when a list of them is wrong or not known."""
+    """Return the claims of entries that name their slots; None if one of their lists is wrong or not known."""
     found: list[Claim] = []
     for kernel in dict.fromkeys(kernels):
         slots = kernel.indexes if entries(kernel) else ()

@@ -1,4 +1,4 @@
-"""The outputs for which a run has a function that compares them: ``compare_fn={"y": ...}``."""
+"""Outputs for which a run has a comparison function: ``compare_fn={"y": ...}``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_rules.pypto.spec_lists import Specs
 
 
 def unused_comparisons(body: Body, call: Expr, lists: Sequence[Specs]) -> Iterator[UnusedComparison]:
-    """The keys of ``compare_fn`` that no output of any of the lists has, where all specs of these are known."""
+    """Yield the keys of ``compare_fn`` that are not an output of any of the lists, if all their specs are known."""
     compared = call.keyword("compare_fn")
     is_known = all(specs.whole and specs.written is not None for specs in lists)
     if compared is None or compared.kind != "dict" or "**" in call.keywords or not lists or not is_known:

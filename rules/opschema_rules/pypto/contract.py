@@ -1,4 +1,4 @@
-"""Finds out which contract the runtime of a tree has: from the runtime's own sources, else from the commit that is pinned."""
+"""Finds the contract of a tree's runtime, from the runtime's own sources or else from the pinned commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opschema_rules.pypto.submodules import is_checked_out, runtime_files, submo
 
 
 def find_contract(project: Project, options: PyptoOptions) -> Contract:
-    """The contract of the configuration, or else of the tree's own runtime; the newest where nothing shows one."""
+    """Return the configured contract, or that of the tree's own runtime; the newest if nothing shows one."""
     found = _of_tree(project)
     if options.signatures:
         found = replace(found, rule=_rule(options.signatures), source="the configuration", certain=True, dumps=True)
@@ -36,8 +36,8 @@ def _rule(word: str) -> SignatureRule:
 
 
 def _of_tree(project: Project) -> Contract:
-    """The contract of the runtime that is part of the tree, else of one checked out in a submodule of it, since programs
-    are built with that, else the one that such a submodule is pinned at.
+    """Return the contract of a runtime in the tree; otherwise of one checked out in a submodule, since programs are built with
+    it; otherwise of the commit that a submodule is pinned to.
     """
     own = contract_of(_texts(project, project.workspace.files))
     if own != Contract():
@@ -47,7 +47,7 @@ def _of_tree(project: Project) -> Contract:
 
 
 def _of_pins(project: Project) -> Contract:
-    """The contract of the commit at which the tree pins its runtime; the newest, with the reason, where nothing shows one."""
+    """Return the contract of the commit that the tree pins its runtime to; the newest, with the reason, if nothing shows one."""
     found = [_of_pin(project, module.path) for module in submodules(project) if module.is_simpler]
     if len({without_sources(contract) for contract in found}) > 1:
         return Contract(source=f"{NEWEST}; the tree has several: {', '.join(item.source for item in found)}")
@@ -72,7 +72,7 @@ def _of_pin(project: Project, path: str) -> Contract:
 
 
 def _texts(project: Project, paths: Iterable[str]) -> dict[str, str]:
-    """Texts of those of these files that may show the contract; unreadable ones are left out."""
+    """Return the texts of those files that may show the contract; unreadable files are left out."""
     found: dict[str, str] = {}
     for path in paths:
         if TELLING.search(path):

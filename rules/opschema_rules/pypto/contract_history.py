@@ -19,7 +19,7 @@ from opschema_rules.pypto.runtime_sources import SOURCES, contract_of
 
 
 class History:
-    """Simpler's repository. What is asked twice is read once."""
+    """Simpler's repository. Results are cached."""
 
     def __init__(self, repository: Path) -> None:
         self.repository = repository
@@ -27,11 +27,11 @@ class History:
         self._contract = cache(self._of_blobs)
 
     def commits(self) -> list[str]:
-        """The commits of the main branch, the first one first."""
+        """The commits of the main branch, oldest first."""
         return _git(self.repository, "rev-list", "--topo-order", "--reverse", "HEAD").split()
 
     def has(self, commit: str) -> bool:
-        """Whether it has a commit of that name."""
+        """Whether it has a commit with that name."""
         asked = f"{commit}^{{commit}}\n"
         return not _git(self.repository, "cat-file", "--batch-check", text=asked).endswith(" missing\n")
 
@@ -47,7 +47,7 @@ class History:
 
 
 def pins(repository: Path) -> list[str]:
-    """All commits of other repositories that any commit of a repository has ever pinned, sorted."""
+    """Return all commits of other repositories that any commit of a repository has ever pinned, sorted."""
     logged = _git(repository, "log", "--all", "--raw", "--no-abbrev", "-m", "--format=")
     found = {
         name for line in logged.splitlines() for mode, name in _sides(line) if mode == "160000" and set(name) != {"0"}
@@ -56,13 +56,13 @@ def pins(repository: Path) -> list[str]:
 
 
 def _sides(line: str) -> Iterable[tuple[str, str]]:
-    """The modes and names before and after a change: ``:160000 160000 BEFORE AFTER M``, and the path."""
+    """Return the modes and names before and after a change (``:160000 160000 BEFORE AFTER M``), each with the path."""
     old, new, before, after, *_ = (*line.removeprefix(":").split(), "", "", "", "")
     return (old, before), (new, after)
 
 
 def read_contracts(simpler: Path, pinning: Iterable[Path]) -> dict[str, Contract]:
-    """The contracts of simpler's commits, by their full names."""
+    """Read the contracts of simpler's commits, by full commit name."""
     history = History(simpler)
     main = history.commits()
     beside = sorted({pin for repository in pinning for pin in pins(repository)} - {*main})
@@ -76,7 +76,7 @@ def _git(repository: Path, *arguments: str, text: str = "") -> str:
 
 
 def main(simpler: Path, *pinning: Path) -> None:
-    """Writes ``contracts.json``."""
+    """Write ``contracts.json``."""
     PATH.write_bytes(render_contracts(read_contracts(simpler, pinning)))
 
 

@@ -1,4 +1,4 @@
-"""Simpler's contracts by commit: what a tree's runtime demands where only the commit is known that it pins.
+"""Simpler's contracts by commit: the demands of a runtime for a tree that only shows which commit it pins.
 
 The table is ``contracts.json``, which ``contract_history`` writes from simpler's repository. It has the commits of the main
 branch in their order, and those beside it that somebody has pinned.
@@ -18,20 +18,20 @@ from opschema_rules.pypto.model import Contract
 PATH = Path(__file__).with_name("contracts.json")
 
 ABBREVIATED = 12
-"""Digits of a commit's name in the table: that the commit of another repository begins alike will not happen."""
+"""Number of digits of a commit name in the table; a collision with a commit of another repository is negligible."""
 
 _IN_A_LINE = 9
 
 
 class _Group(msgspec.Struct):
-    """A contract, and the commits that have it, several in a line."""
+    """A contract and its commits, several per line."""
 
     contract: dict[str, str | int | bool]
     commits: list[str]
 
 
 def known_contract(commit: str) -> Contract | None:
-    """The contract of one commit of simpler, by its full name; None if the table lacks it."""
+    """Return the contract of one of simpler's commits, by full name; None if it is not in the table."""
     return load_contracts().get(commit[:ABBREVIATED])
 
 
@@ -42,7 +42,7 @@ def load_contracts() -> Mapping[str, Contract]:
 
 
 def parse_contracts(data: bytes) -> dict[str, Contract]:
-    """The contracts that a table's text holds."""
+    """Parse the text of a table."""
     groups = msgspec.json.decode(data, type=list[_Group])
     return {
         commit: contract
@@ -54,7 +54,7 @@ def parse_contracts(data: bytes) -> dict[str, Contract]:
 
 
 def render_contracts(found: Mapping[str, Contract]) -> bytes:
-    """The table's text for contracts by commit."""
+    """Render the text of a table from contracts by commit."""
     groups: dict[Contract, list[str]] = {}
     for commit, contract in found.items():
         groups.setdefault(without_sources(contract), []).append(commit[:ABBREVIATED])
@@ -63,7 +63,7 @@ def render_contracts(found: Mapping[str, Contract]) -> bytes:
 
 
 def without_sources(contract: Contract) -> Contract:
-    """A contract without its sources, to compare its demands."""
+    """Return a contract without its sources, to compare the demands only."""
     return replace(contract, source=Contract().source, limits_source=Contract().limits_source)
 
 

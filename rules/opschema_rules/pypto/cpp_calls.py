@@ -38,13 +38,13 @@ ADDS: dict[str, Kind] = {
     "add_no_dep": "no_dep",
     "add_scalar": "scalar",
 }
-"""The methods of a payload that add one slot for each argument (simpler, ``pto_types.h``)."""
+"""Payload methods that add one slot for each argument (simpler, ``pto_types.h``)."""
 
 OWN = ("tensor", "tensor_ref", "get_tensor")
-"""The methods of arguments that take one of their tensors by its index."""
+"""Methods of arguments that return one of their tensors by index."""
 
 MEMORY = re.compile(r"(?:data|data_as|addr|buffer|ptr|data_ptr|get_ptr)\Z")
-"""The members of a tensor that are its memory."""
+"""Members of a tensor that refer to its memory."""
 
 _SUBMIT = re.compile(r"(?:pto2_)?rt_submit_(?P<core>aic|aiv|)_?(?P<what>task|dummy_task)\Z")
 _GRAPH = re.compile(r"(?:pto2_)?rt_submit_graph")
@@ -54,11 +54,11 @@ _NO_EFFECT = re.compile(
     r"|get_element_size|\w*_cast|(?:pto2_)?rt_(?!submit)\w+|PTO2\w*|unlikely|likely|get_sys_cnt\w*"
 )
 _SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)
-"""Words in the names of functions that may submit what they get, though it is empty."""
+"""Words in the names of functions that may submit an empty payload."""
 
 _LEAVE = ("exit", "abort", "longjmp", "std::exit", "std::abort", "std::longjmp")
 _STAYS = re.compile(r"LOG|PROF_|PTO2_SCOPE|ASSERT|CYCLE_COUNT")
-"""Macros behind which the code goes on."""
+"""Macros after which the code continues."""
 
 _SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")
 _IDLE = ("dump", "set_dependencies")
@@ -80,7 +80,7 @@ class Calls:
         self.expressions = expressions
 
     def call(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """The value of a call, with its effects applied."""
+        """Return the value of a call, with its effects applied."""
         function, given = node.field("function"), node.field("arguments")
         arguments = given.children if given is not None else []
         if function is None:
@@ -115,7 +115,7 @@ class Calls:
         scope: Scope,
         state: State,
     ) -> Value:
-        """A call of what is not in the file."""
+        """Return the value of a call of a function outside the file."""
         self.walk.checks.called(name, node, arguments, values, scope)
         if name in _SAME and len(values) == 1:
             return values[0]
@@ -134,7 +134,9 @@ class Calls:
         if _NO_EFFECT.fullmatch(name) is None or name in self.walk.parts.macros:
             filled = (number for value in values for number in objects_of(value) if _may_submit(name, number, state))
             self.walk.passed_on.update(dict.fromkeys(filled, name))
-            self.expressions.give(values, f"`{name or 'what is called'}()` is not in this file", node, state)
+            self.expressions.give(
+                values, f"{f'`{name}()`' if name else 'the called function'} is not in this file", node, state
+            )
             self.expressions.changed(arguments, scope, state)
             if "rt_submit" in name:
                 self.walk.reached.add(node.span.start)
@@ -151,7 +153,7 @@ class Calls:
         scope: Scope,
         state: State,
     ) -> Value:
-        """A graph, ``rt_submit_graph(&layer, args, ...)``: what its function submits, with the tensors that it is given."""
+        """Follow a graph, ``rt_submit_graph(&layer, args, ...)``: its function submits tasks with the tensors that it gets."""
         functions = (item.text.lstrip("& ") for item in arguments)
         found = next(((at, item) for at, item in enumerate(functions) if item in self.walk.parts.functions), None)
         if found is None or scope.find(found[1]) is not None or len(arguments) < found[0] + 2:
@@ -163,7 +165,7 @@ class Calls:
         return UNKNOWN
 
     def _touch(self, name: str, values: Sequence[Value], node: CppNode, state: State) -> None:
-        """Memory or elements of a tensor are read or set."""
+        """Record that memory or elements of a tensor are read or set."""
         first, *others = values or [UNKNOWN]
         if isinstance(first, Tensors | Pointer):
             self.expressions.use(first.arguments, "read" if name.startswith("get") else "written", node, state)
@@ -200,7 +202,7 @@ class Calls:
         return OTHER if _VIEWS.match(name) else UNKNOWN
 
     def _output(self, owner: Value, values: Sequence[Value], function: CppNode, node: CppNode) -> None:
-        """Note an output that is taken, and whether the task has fewer."""
+        """Record an output that is taken, and whether the task has fewer."""
         taken, found = function.field("argument"), None
         index = values[0].value if len(values) == 1 and isinstance(values[0], Number) else -1
         if taken is not None and isinstance(owner, Outputs) and index >= owner.count:
@@ -209,17 +211,17 @@ class Calls:
         self.walk.take(found, node.span)
 
     def _unknown_method(self, owner: Value, name: str, node: CppNode, state: State) -> None:
-        """A method of an object that may be a payload, or may submit some."""
+        """Follow a method of an object that may be a payload or may submit one."""
         changes = name.startswith(("add_", "copy_")) and not name.startswith(("add_dep", "add_next", "add_sub"))
         if isinstance(owner, Several) or (
             isinstance(owner, Object) and (changes or name in ("clear", "swap", "resize"))
         ):
-            self.expressions.give([owner], f"what `{name}()` leaves is not known", node, state)
+            self.expressions.give([owner], f"the effect of `{name}()` is not known", node, state)
         elif "submit" in name:
             self.walk.lose(f"`{name}()` is not followed")
 
     def _own(self, node: CppNode, name: str, values: Sequence[Value]) -> Value:
-        """A method of the orchestration's arguments: ``tensor(i)``."""
+        """Follow a method of the orchestration's arguments: ``tensor(i)``."""
         index = values[0] if values else UNKNOWN
         if isinstance(index, Number) and (name == "scalar" or name in OWN):
             self.walk.need("scalar" if name == "scalar" else "tensor", index.value, node.span)
@@ -234,7 +236,7 @@ class Calls:
         return Tensors(frozenset({index.value}))
 
     def _given(self, owner: Object, node: CppNode, values: Sequence[Value], state: State) -> Value:
-        """A tensor of the arguments of a graph."""
+        """Return a tensor of a graph's arguments."""
         index = values[0].value if values and isinstance(values[0], Number) else -1
         payloads = state.payloads(owner.number)
         self._compare(owner, index, payloads, node, state)
@@ -245,7 +247,7 @@ class Calls:
         return Tensors(frozenset(slot.argument for slot in found))
 
     def _compare(self, owner: Object, index: int, payloads: Collection[Payload], node: CppNode, state: State) -> None:
-        """Note a tensor that a graph takes, and whether it surely gets fewer."""
+        """Record a tensor that a graph takes, and whether it is known to get fewer."""
         name, count = self.walk.graphs.get(owner.number, ""), max(len(payload.tensors) for payload in payloads)
         known = owner.number not in state.turned and not any(payload.unresolved for payload in payloads)
         is_beyond = name and known and index >= count and not self.walk.may_not_run
@@ -263,7 +265,7 @@ class Calls:
         scope: Scope,
         state: State,
     ) -> Value:
-        """A method that fills or empties a payload."""
+        """Follow a method that fills or empties a payload."""
         self.walk.spend(1 + sum(len(payload.slots) for payload in state.payloads(owner.number)) // 16)
         if name == "reset":
             self.walk.checks.go_on([owner.number])
@@ -328,14 +330,14 @@ class Calls:
         return self._outputs(payloads, arguments[-1]) if arguments and not turned else OTHER
 
     def _submitted(self, values: Sequence[Value]) -> None:
-        """Note that payloads are submitted."""
+        """Record that payloads are submitted."""
         numbers = [number for value in values for number in objects_of(value)]
         self.walk.submitted.update(numbers)
         self.walk.submitted_once.update(numbers)
         self.walk.checks.go_on(numbers)
 
     def _outputs(self, payloads: Collection[Payload], argument: CppNode) -> Value:
-        """The tensors that the runtime makes for a task; any tensor where an output may be one of these or not."""
+        """Return the tensors that the runtime makes for a task; any tensor if it is not certain which outputs these are."""
         outputs = [[slot for slot in payload.slots if slot.kind == "out"] for payload in payloads]
         own = [slot for slots in outputs for slot in slots if not slot.created]
         if any(payload.unresolved for payload in payloads) or any(slot.argument < 0 for slot in own):
@@ -347,24 +349,24 @@ class Calls:
 
 
 def _may_submit(name: str, number: int, state: State) -> bool:
-    """Whether a function that is not followed may get a payload to submit: one that is filled, or by its name."""
+    """Whether a function that is not followed may submit a payload that it gets: a filled one, or any, judging by its name."""
     return _SUBMITS.search(name) is not None or any(payload.slots for payload in state.payloads(number))
 
 
 def _located(payload: Payload, node: CppNode) -> Payload:
-    """A payload that says where the trail ends."""
+    """Return a payload that records the place where it could not be followed further."""
     is_lost = payload.unresolved and payload.lost_at is None
     return Payload((), payload.unresolved, node.span) if is_lost else payload
 
 
 def _plain(name: str) -> str:
-    """A name without its namespace and template arguments."""
+    """Return a name without its namespace and template arguments."""
     name = name.partition("<")[0].strip()
     return name if name.startswith("std::") else name.rpartition("::")[2].strip()
 
 
 def _keeps_bits(call: CppNode) -> bool:
-    """Whether the type of a cast such as ``static_cast<uint32_t>(...)`` keeps the bits of a scalar."""
+    """Whether the target type of a cast such as ``static_cast<uint32_t>(...)`` keeps the bits of a scalar."""
     function = call.field("function")
     of = _TO.search(function.text) if function is not None else None
     return of is not None and keeps_bits(of[1])

@@ -1,4 +1,4 @@
-"""Names and calls of an orchestration that are noted while it is followed, to be compared with the runtime's headers."""
+"""Names and calls recorded while an orchestration is followed, for comparison with the runtime's headers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CLASSES = frozenset(
         "MixedKernels",
     ]
 )
-"""The classes of the runtime's interface whose members are noted."""
+"""The classes of the runtime's interface whose members are recorded."""
 
 PAYLOAD = "CoreTaskArgs"
 PLAIN = frozenset({"short", "swapped", "late", "unequal", "slot"})
-"""The kinds of misfits that are wrong as they are written, whatever the rest of the file does."""
+"""Kinds of misfits that are wrong as written, whatever the rest of the file does."""
 
 ANY_LENGTH = 1 << 64
-"""The length of an array that is not known."""
+"""The length of an array of unknown length."""
 
 
 COMMON = frozenset(
@@ -45,7 +45,7 @@ COMMON = frozenset(
         "set_predicate",
     ),
 }
-"""Methods that are not noted, since nearly every orchestration uses them."""
+"""Methods that are not recorded, since nearly every orchestration uses them."""
 
 _USUAL = frozenset({"FLOAT32", "FLOAT16", "BFLOAT16", "INT32", "INT64", "INT8", "UINT8", "reset", "dump", "to_u64"}) | {
     *(
@@ -59,21 +59,21 @@ _USUAL = frozenset({"FLOAT32", "FLOAT16", "BFLOAT16", "INT32", "INT64", "INT8", 
     ),
     *("tensor_count", "scalar_count", "rt_available_cluster_count", "rt_available_aiv_count"),
 }
-"""Other names that are not noted."""
+"""Other names that are not recorded."""
 
 _SUBMITS = re.compile(r"rt_submit_(?:aic_|aiv_|dummy_)?task")
 _SURE_SLOTS = 8
-"""As many timing slots each runtime that has any has had."""
+"""The number of timing slots, the same in every runtime that has any."""
 
 _POINTS = re.compile(r"[*\[(]")
-"""Marks of a declaration of a pointer, an array or a function."""
+"""Characters in the declaration of a pointer, an array or a function."""
 
 _SHAPED = {"TensorCreateInfo": 0, "make_tensor_external": 1, "get_tensor_data": 2, "set_tensor_data": 2}
-"""Functions that get an array of numbers and how many there are, with the place of the array; the last two get the number first."""
+"""Functions that take an array of numbers and its length, with the position of the array; the last two take the length first."""
 
 
 class Checks:
-    """The notes of one entry. ``types`` are the declared classes of variables, ``lengths`` the sizes of arrays of numbers,
+    """The records of one entry. ``types`` are the declared classes of variables, ``lengths`` the sizes of arrays of numbers,
     ``floats`` the types of variables with real numbers.
     """
 
@@ -90,7 +90,7 @@ class Checks:
         self.sites: dict[int, int] = {}
 
     def declare(self, number: int, of: str, loops: int, node: CppNode | None = None) -> None:
-        """Remember the class of a variable, in how many loops it is declared, and where."""
+        """Record the class of a variable, the depth of loops around its declaration, and its place."""
         if of in CLASSES:
             self.types[number] = of
             self.loops[number] = loops
@@ -98,19 +98,19 @@ class Checks:
                 self.sites[number] = node.span.start
 
     def declare_real(self, number: int, of: str, declarator: CppNode) -> None:
-        """Remember the type of a variable with a real number, where it is no pointer or array, and declared in any case."""
+        """Record the type of a real variable that is not a pointer or array and is declared unconditionally."""
         is_plain = of in ("float", "double") and not _POINTS.search(declarator.text.partition("=")[0])
         if is_plain and not declarator.tree.directives.conditions(declarator.span.start):
             self.floats[number] = of
 
     def name(self, owner: str, node: CppNode, text: str = "") -> None:
-        """Note the use of a name."""
+        """Record the use of a name."""
         member = text or node.text
         if member not in _USUAL and (owner or not member.isupper()):
             self.names.setdefault((owner, member), Name(owner, member, node.span))
 
     def shaped(self, name: str, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope) -> None:
-        """Compare the length of an array that a function gets with the number of dimensions that it gets beside it."""
+        """Compare the length of an array argument with the number of dimensions passed beside it."""
         at = _SHAPED.get(name, len(values))
         beside = at - 1 if at == 2 else at + 1
         count = values[beside] if max(at, beside) < len(values) else None
@@ -123,7 +123,7 @@ class Checks:
     def called(
         self, name: str, node: CppNode, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope
     ) -> None:
-        """Note a function that is not in the file, and an array that it gets."""
+        """Record a call of a function that is not in the file, and an array passed to it."""
         if name in _SHAPED:
             self.shaped(name, arguments, values, scope)
         if not name or name in _SHAPED or name in _USUAL or ("", name) in self.names:
@@ -135,7 +135,7 @@ class Checks:
     def method(
         self, name: str, function: CppNode, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope
     ) -> None:
-        """Note a method of a variable whose class is declared in so many words, or of the outputs of a task, and its arguments."""
+        """Record a method, and its arguments, of a variable whose class is named in its declaration, or of a task's outputs."""
         if name in ("view", "set_task_timing_slot"):
             self._sized(name, arguments, values, scope)
         if name in COMMON:
@@ -149,7 +149,7 @@ class Checks:
             self.name(of, field, name)
 
     def _sized(self, name: str, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope) -> None:
-        """Note arrays of different lengths for one view, and the timing slot of a task."""
+        """Record arrays of different lengths for one view, and the timing slot of a task."""
         if name == "view" and len(arguments) > 1:
             numbers = [scope.find(item.text) for item in arguments[:2]]
             have, want = (self.lengths.get(number, 0) if number is not None else 0 for number in numbers)
@@ -163,7 +163,7 @@ class Checks:
             self.misfits[place] = Misfit("slot", name, place, values[0].value)
 
     def fill(self, number: int, node: CppNode, *, late: bool) -> None:
-        """Note that a call adds something to a payload; ``late`` says that its task is submitted already."""
+        """Record a call that adds to a payload; ``late`` if its task is already submitted."""
         if (number not in self.filled or late) and self.types.get(number) == PAYLOAD:
             found = (node.text.partition(".")[0].strip(), node.span)
             self.filled.setdefault(number, found)
@@ -171,28 +171,28 @@ class Checks:
                 self.late.setdefault(number, found)
 
     def go_on(self, numbers: Iterable[int]) -> None:
-        """Forget what was added late to payloads that are submitted again, emptied, or passed to other code."""
+        """Forget late additions to payloads that are submitted again, emptied, or passed to other code."""
         for number in numbers if self.late else ():
             late = self.late.pop(number, None)
             if late is not None:
                 self.submitted_later.add(late[1])
 
     def submit(self, name: str, arguments: Sequence[CppNode], scope: Scope) -> None:
-        """Note a payload that is passed for the kernel of a task."""
+        """Record a payload that is passed as the kernel of a task."""
         if len(arguments) == 2 and arguments[0].kind == "identifier":
             number = scope.find(arguments[0].text)
             if number is not None and self.types.get(number) == PAYLOAD:
                 self.misfits[arguments[0].span] = Misfit("swapped", name, arguments[0].span)
 
     def made(self, name: str, of: str, value: Value, node: CppNode) -> None:
-        """Note a variable with outputs that the runtime has made, of a task that has none but these."""
+        """Record a variable with outputs made by the runtime, for a task that has no other outputs."""
         if isinstance(value, Outputs) and value.count and value.only and of == "TaskOutputTensors":
             if "maybe_unused" in node.text:
                 return
             self.misfits.setdefault(node.span, Misfit("untaken", name, node.span, node.span.start))
 
     def unsubmitted(self, submitted: set[int]) -> None:
-        """Note the local payloads that are filled and not submitted, in whatever turn of a loop."""
+        """Record the local payloads that are filled and not submitted in any iteration of a loop."""
         for name, span in self.late.values():
             if span not in self.submitted_later:
                 self.misfits[span] = Misfit("late", name, span)
@@ -204,6 +204,6 @@ class Checks:
 
 
 def _made_by(call: CppNode) -> str:
-    """The class of what a call of the runtime returns; empty for any other expression."""
+    """Return the class of a runtime call's result; empty for any other expression."""
     function = call.field("function") if call.kind == "call_expression" else None
     return "TaskOutputTensors" if function is not None and _SUBMITS.fullmatch(function.text) else ""

@@ -1,4 +1,4 @@
-"""Declarations of an orchestration: what a new variable stands for."""
+"""Declarations of an orchestration: the values of new variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from opschema_rules.pypto.cpp_walk import Walk
 from opschema_rules.pypto.facts import KernelId
 
 FIELDS = {"aic_kernel_id": "aic", "aiv0_kernel_id": "aiv", "aiv1_kernel_id": "aiv"}
-"""The fields of ``MixedKernels`` in their order, each with the core that runs its kernel."""
+"""The fields of ``MixedKernels`` in order, each with the core that runs its kernel."""
 
 _TENSOR = re.compile(r"\b(?:Chip)?Tensor\b|\bContinuousTensor\b")
 _CREATED = re.compile(r"\bTensorCreateInfo\b")
@@ -79,7 +79,7 @@ class Declarations:
                     state.lose(number, "it is static", node.span)
 
     def _table(self, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State) -> Table | None:
-        """A constant array of numbers: ``const int ids[] = {1, 2}``, ``const std::array<int, 2> ids{1, 2}``."""
+        """Return a constant array of numbers: ``const int ids[] = {1, 2}``, ``const std::array<int, 2> ids{1, 2}``."""
         inner, match = declarator.field("declarator"), _ARRAY.search(of)
         is_array = inner is not None and inner.kind == "array_declarator"
         if given is None or given.kind not in _LISTS or not (is_array or match):
@@ -97,7 +97,7 @@ class Declarations:
     def _measure(
         self, number: int, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State
     ) -> None:
-        """Remember the size of an array of numbers, where it is known; the largest one if branches of ``#if`` declare several."""
+        """Record the size of an array of numbers, if it is known; the largest one if branches of ``#if`` declare several."""
         if of not in _NUMBERS:
             return
         lengths = self.walk.checks.lengths
@@ -112,7 +112,7 @@ class Declarations:
         lengths[number] = max(lengths.get(number, 0), size.value) if isinstance(size, Number) else ANY_LENGTH
 
     def _unnamed(self, declarator: CppNode, scope: Scope, state: State) -> None:
-        """``auto [a, b] = ...``."""
+        """Follow ``auto [a, b] = ...``."""
         value = self.walk.expressions.value(declarator.field("value"), scope, state)
         self.walk.expressions.keep([value], "it is taken apart", declarator, state)
         for item in declarator.walk():
@@ -120,7 +120,7 @@ class Declarations:
                 self.walk.bind(scope, state, item.text, UNKNOWN)
 
     def _is_reference(self, name: str, declarator: CppNode, given: CppNode | None, scope: Scope, state: State) -> bool:
-        """Make the name of a reference to a variable another name of that; whether it is one."""
+        """Bind the name of a reference to the variable it refers to. Return whether the declaration is one."""
         inner = declarator.field("declarator")
         number = scope.find(given.text) if given is not None and given.kind == "identifier" else None
         if number is None or inner is None or inner.kind != "reference_declarator":
@@ -131,7 +131,7 @@ class Declarations:
     def _initial(
         self, number: int, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State
     ) -> Value:
-        """The value of a variable that is declared."""
+        """Return the initial value of a variable."""
         if _MIXED.search(of):
             return self._mixed(given, scope, state)
         is_list = given is not None and given.kind in _LISTS
@@ -163,7 +163,7 @@ class Declarations:
         )
 
     def _array(self, parts: Sequence[Value], of: str, declarator: CppNode, state: State) -> Value:
-        """An array of tensors is one of its tensors; of others nothing is known."""
+        """Return the value of an array: for tensors, one of them; for anything else, unknown."""
         if is_tensor(of):
             found = united([OTHER, *parts])
             return found if parts else OTHER
@@ -171,7 +171,7 @@ class Declarations:
         return UNKNOWN
 
     def _of_object(self, number: int, value: Object, kinds: set[str], state: State) -> Value:
-        """A copy of an object, or a name for it."""
+        """Return a copy of an object, or a reference to it."""
         if value.pointer or kinds & {"reference_declarator", "pointer_declarator"}:
             return value
         state.held[number] = self.walk.copied(value, state)
@@ -180,15 +180,15 @@ class Declarations:
     def _made(
         self, number: int, given: CppNode | None, parts: Sequence[Value], declarator: CppNode, state: State
     ) -> Value:
-        """An object that is made of some values, or of none."""
+        """Return an object constructed from some values, or from none."""
         state.held[number] = EMPTY
         if parts:
             self.walk.expressions.keep(parts, "it makes another object", declarator, state)
-            state.lose(number, "what it is made of is not known", declarator.span)
+            state.lose(number, "the values that it is made from are not known", declarator.span)
         return Object(number)
 
     def _other(self, number: int, given: CppNode, of: str, state: State) -> Value:
-        """``Args p = Args();``."""
+        """Follow ``Args p = Args();``."""
         if not is_fresh(given, of):
             return UNKNOWN
         state.held[number] = EMPTY
@@ -217,7 +217,7 @@ class Declarations:
 
 
 def kernel_of(node: CppNode, core: str, value: Value) -> KernelId | None:
-    """The kernel that an expression of a value names; None when it says that there is none."""
+    """Return the kernel that an expression names; None if it names no kernel."""
     negative = isinstance(value, Number) and value.value < 0
     if node.text.rpartition("::")[2] in ("INVALID_KERNEL_ID", "PTO2_INVALID_KERNEL_ID") or negative:
         return None
@@ -225,14 +225,14 @@ def kernel_of(node: CppNode, core: str, value: Value) -> KernelId | None:
 
 
 def _given(declarator: CppNode) -> CppNode | None:
-    """The arguments that a variable is declared with; ``Args q(p)`` reads like a function."""
+    """Return the arguments in a variable's declaration; ``Args q(p)`` parses like a function."""
     if declarator.kind == "function_declarator":
         return declarator.field("parameters")
     return declarator.field("value") if declarator.kind == "init_declarator" else None
 
 
 def is_tensor(of: str) -> bool:
-    """Whether a type is that of tensors."""
+    """Whether a type is a tensor type."""
     head, _, inner = of.partition("<")
     return _TENSOR.search(inner if _HOLDS.search(head) else head) is not None
 
@@ -244,7 +244,7 @@ def is_fresh(node: CppNode | None, of: str = "") -> bool:
 
 
 def parameters_of(function: CppNode) -> list[CppNode]:
-    """The parameters of a function."""
+    """Return the parameters of a function."""
     declarator = function.field("declarator")
     while declarator is not None and declarator.kind != "function_declarator":
         declarator = declarator.field("declarator") or (declarator.children[-1] if declarator.children else None)
@@ -268,7 +268,7 @@ def declared_name(node: CppNode) -> str:
 
 
 def type_of(node: CppNode) -> str:
-    """The type that a declaration or function is written with; of a class that is defined there no more than its name."""
+    """Return the type in a declaration or function; for a class defined there, only its name."""
     found = node.field("type")
     if found is not None and found.field("body") is not None:
         found = found.field("name")

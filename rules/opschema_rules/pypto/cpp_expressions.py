@@ -1,4 +1,4 @@
-"""Expressions of an orchestration but calls and assignments: what each stands for, and does to the variables of a state."""
+"""Expressions of an orchestration except calls and assignments: their values and effects on variables."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Expressions:
         self.stores = Stores(walk, self)
 
     def value(self, node: CppNode | None, scope: Scope, state: State) -> Value:
-        """The value of an expression; its effects are applied to the state."""
+        """Return the value of an expression; its effects are applied to the state."""
         if node is None:
             return UNKNOWN
         if self.walk.spend(1) or self.walk.sink():
@@ -90,7 +90,7 @@ class Expressions:
         }
 
     def _any(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """The value of an expression of another kind: its parts may go anywhere."""
+        """Return the value of another kind of expression; its parts may be used anywhere."""
         self.keep([self.value(child, scope, state) for child in node.children], "it is not followed", node, state)
         return UNKNOWN
 
@@ -105,7 +105,7 @@ class Expressions:
         return values[-1] if values else UNKNOWN
 
     def _statement(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """A statement in an expression, ``({ ...; })``, or a declaration in a condition."""
+        """Follow a statement in an expression, ``({ ...; })``, or a declaration in a condition."""
         state.become(self.walk.statement(node, scope, state) or state)
         return UNKNOWN
 
@@ -128,14 +128,14 @@ class Expressions:
         return UNKNOWN
 
     def expand(self, name: str, node: CppNode, scope: Scope, state: State) -> None:
-        """A macro of the file may do anything to what it names."""
+        """Expand a macro of the file, which may do anything to the variables that it names."""
         body = self.walk.parts.macros[name].body
         self.touch(_WORD.findall(body), f"the macro `{name}` names it", node, scope, state)
         if SUBMITS.search(body):
             self.walk.lose(f"the macro `{name}` is not followed")
 
     def touch(self, names: Iterable[str], reason: str, node: CppNode, scope: Scope, state: State) -> None:
-        """Variables of these names are used in a way that is not followed, now or at any time from now on."""
+        """Record that variables of these names are used in a way that is not followed, now or at any later time."""
         for name in dict.fromkeys(names):
             number = scope.find(name)
             value = state.values.get(number, UNKNOWN) if number is not None else UNKNOWN
@@ -146,14 +146,14 @@ class Expressions:
                 state.values[number] = UNKNOWN
 
     def keep(self, values: Iterable[Value], reason: str, node: CppNode, state: State) -> None:
-        """Values go where they are not followed, and may be used there at any time from now on."""
+        """Record that values are kept where they are not followed, and may be used at any later time."""
         found = list(values)
         self.give(found, reason, node, state)
         for number in {number for value in found for number in objects_of(value)}:
             state.leak(number, reason, node.span)
 
     def give(self, values: Iterable[Value], reason: str, node: CppNode, state: State) -> None:
-        """Values are used where they are not followed."""
+        """Record that values are used where they are not followed."""
         for value in values:
             self.walk.checks.go_on(objects_of(value))
             for number in objects_of(value):
@@ -166,13 +166,13 @@ class Expressions:
     def use(
         self, arguments: frozenset[int], how: Literal["read", "written", "escapes"], node: CppNode, state: State
     ) -> None:
-        """Note what is done to one of these tensors."""
+        """Record the use of tensors."""
         for argument in sorted(arguments):
             if argument >= 0:
                 self.walk.use(Use(argument, how if len(arguments) == 1 else "escapes", node.span), state)
 
     def _lambda(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """A lambda may do to what it captures whatever its body says, whenever it is called."""
+        """Follow a lambda: its body may affect what it captures whenever it is called."""
         self._hide(node, "a lambda may use it", scope, state)
         if SUBMITS.search(node.text):
             self.walk.lose("a lambda that submits tasks is not followed")
@@ -185,8 +185,10 @@ class Expressions:
         return UNKNOWN
 
     def _garbled(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """A node that does not parse; a lone word, or a string beside one, is of a macro among strings (``"%" PRIu64``)."""
-        self._hide(node, "what uses it does not parse", scope, state)
+        """Follow a node that does not parse; a lone word, or a string beside one, belongs to a macro among strings (``"%"
+        PRIu64``).
+        """
+        self._hide(node, "the code that uses it does not parse", scope, state)
         if not _WORD.fullmatch(node.text) and any(token.kind != "string_literal" for token in node.tokens):
             self.walk.lose("it does not parse")
         return UNKNOWN
@@ -223,7 +225,7 @@ class Expressions:
         return united(item for item in (left, right) if isinstance(item, Pointer)) if operator in "+-" else UNKNOWN
 
     def _shortened(self, both: bool, left: bool | None, node: CppNode | None, scope: Scope, state: State) -> Value:
-        """``left && right``, ``left || right``: where the left one tells, the right one is not asked."""
+        """Follow ``left && right`` and ``left || right``: the right side is skipped if the left one decides."""
         if left is (not both):
             self.walk.skip(node)
             return Number(int(left))
@@ -244,7 +246,7 @@ class Expressions:
         return Number(-inner.value) if operator == "-" else Number(int(not inner.value))
 
     def _pointer(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """``*pointer`` and ``&variable``."""
+        """Follow ``*pointer`` and ``&variable``."""
         argument = node.field("argument")
         inner = self.value(argument, scope, state)
         is_address = node.text.startswith("&")
@@ -260,14 +262,14 @@ class Expressions:
         return inner
 
     def expose(self, node: CppNode, scope: Scope, state: State) -> None:
-        """A number in a variable may be changed from elsewhere from now on."""
+        """Record that a number in a variable may be changed from elsewhere from now on."""
         number = scope.find(node.text)
         if number is not None:
             self.walk.hide(number)
             self.changed([node], scope, state)
 
     def changed(self, nodes: Sequence[CppNode | None], scope: Scope, state: State) -> None:
-        """Numbers and kernels in variables may be others from now on."""
+        """Record that numbers and kernels in variables may have changed."""
         for node in nodes:
             number = scope.find(node.text) if node is not None and node.kind == "identifier" else None
             if number is not None and isinstance(state.values.get(number), Number | Mixed | Bits):
@@ -294,7 +296,7 @@ class Expressions:
         return owner if isinstance(owner, Tensors) else UNKNOWN
 
     def _made(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """``{a, b}``, ``ChipTensor{a}``: one of the tensors in it."""
+        """Return one of the tensors in ``{a, b}`` or ``ChipTensor{a}``."""
         listed = node.field("value") if node.kind == "compound_literal_expression" else node
         values = [self.value(child, scope, state) for child in (listed.children if listed is not None else ())]
         if listed is not node and not is_tensor(type_of(node)):
@@ -305,13 +307,13 @@ class Expressions:
 
 
 def _is_certain(node: CppNode, left: Number, right: Number) -> bool:
-    """Whether numbers are compared as they are: one below zero is not, beside what may be unsigned."""
+    """Whether a comparison of numbers is certain; a negative one is not if the other side may be unsigned."""
     sides = [node.field("right") if left.value < 0 else None, node.field("left") if right.value < 0 else None]
     return all(side is None or re.fullmatch(r"-?\d+", side.text) for side in sides)
 
 
 def _are_numbers(values: Sequence[Value]) -> bool:
-    """Whether these are numbers, of which some are known."""
+    """Whether these are numbers, at least one of them known."""
     return any(isinstance(item, Number) for item in values) and all(
         isinstance(item, Number | Unknown) for item in values
     )

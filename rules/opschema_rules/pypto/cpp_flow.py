@@ -10,7 +10,7 @@ from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 
 def either(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:
-    """``if``: both paths, or the one that is known to run; a chain of ``else if`` is one row of paths."""
+    """Follow an ``if``: both paths, or the one that is known to run; a chain of ``else if`` is a single list of paths."""
     branches = walk.branches
     ways: list[State | None] = []
     scopes, current, left = Scope(scope), node, state
@@ -39,7 +39,7 @@ def _way(walk: Walk, node: CppNode | None, scope: Scope, state: State) -> State 
 
 
 def preprocessed(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:
-    """``#if`` and its other branches: each is one way, in the scope around it."""
+    """Follow ``#if`` and its branches: each is one path, in the enclosing scope."""
     walk.branches += 1
     ways: list[State | None] = []
     current: CppNode | None = node
@@ -60,7 +60,7 @@ def preprocessed(walk: Walk, node: CppNode, scope: Scope, state: State) -> State
 
 
 def switch(walk: Walk, node: CppNode, around: Scope, state: State) -> State | None:
-    """``switch``: each case is one way, and goes on in the next where nothing ends it."""
+    """Follow a ``switch``: each case is one path, and falls through to the next if nothing ends it."""
     scope, turn, body = Scope(around), Turn(loop=False), node.field("body")
     walk.expressions.value(node.field("condition"), scope, state)
     walk.turns.append(turn)
@@ -82,7 +82,7 @@ def switch(walk: Walk, node: CppNode, around: Scope, state: State) -> State | No
 
 
 def attempt(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:
-    """``try``: what is thrown may be so anywhere in it, so that a handler knows nothing of what it fills."""
+    """Follow a ``try``: an exception may be thrown anywhere in it, so a handler knows nothing about the objects it fills."""
     body, *handlers = [item for item in node.children if item.kind in ("compound_statement", "catch_clause")] or [node]
     walk.unsure += 1
     end = walk.block(body, scope, state.copy())

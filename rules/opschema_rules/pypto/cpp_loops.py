@@ -1,4 +1,4 @@
-"""Loops of an orchestration: turn by turn where their turns can be counted, else until nothing changes."""
+"""Loops of an orchestration: iteration by iteration if the iterations can be counted, otherwise until nothing changes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Table, Tensors, Val
 from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 MAX_ROUNDS = 4
-"""The most times that the body of a loop is followed until it changes nothing more."""
+"""Maximum number of times to follow the body of a loop until nothing changes."""
 
 MAX_TURNS = 32
-"""Most turns that are followed one by one."""
+"""Maximum number of iterations to follow one by one."""
 
 MAX_WASTED = 60_000
-"""Most steps in a file that are followed turn by turn to no avail."""
+"""Maximum number of steps in a file to spend on iterations that are followed in vain."""
 
 
 def loop(walk: Walk, node: CppNode, around: Scope, state: State) -> State | None:
-    """A loop: its body none, one or several times, or each of its turns."""
+    """Follow a loop: its body zero, one or several times, or each of its iterations."""
     scope, outer = Scope(around), state
     start = node.field("initializer")
     over: Value = UNKNOWN
@@ -44,7 +44,7 @@ def loop(walk: Walk, node: CppNode, around: Scope, state: State) -> State | None
 
 
 def _is_open(walk: Walk, mark: Mark, before: State, ways: Sequence[State | None]) -> bool:
-    """Whether more is left open behind a loop than before it: what it submits, does to tensors, or leaves in payloads."""
+    """Whether the loop leaves more open than before: what it submits, does to tensors, or leaves in payloads."""
     submits = walk.notes.submits[mark.submits :]
     lost = any(item.unresolved for submit in submits for item in submit.payloads)
     unknown = any(kernel.value is None for submit in submits for kernel in submit.kernels)
@@ -53,7 +53,7 @@ def _is_open(walk: Walk, mark: Mark, before: State, ways: Sequence[State | None]
 
 
 def _is_blurred(before: State, after: State) -> bool:
-    """Whether it is not known any more what an object holds."""
+    """Whether the contents of an object are no longer known."""
     lost = (number for number in before.held if any(item.unresolved for item in after.payloads(number)))
     return any(not any(item.unresolved for item in before.payloads(number)) for number in lost)
 
@@ -62,7 +62,7 @@ def _is_blurred(before: State, after: State) -> bool:
 
 
 class _Counted:
-    """A loop whose turns are followed one by one."""
+    """A loop whose iterations are followed one by one."""
 
     def __init__(self, walk: Walk, node: CppNode, scope: Scope, over: Value) -> None:
         self.walk, self.node, self.scope = walk, node, scope
@@ -71,7 +71,9 @@ class _Counted:
         self.ends: list[State | None] = []
 
     def follow(self, state: State, mark: Mark) -> list[State | None]:
-        """Follow all turns in place of what is noted since; the states behind them, none where that leaves open as much."""
+        """Follow all iterations instead of the records made since the mark. Return the states after them; none if that leaves as
+        much open.
+        """
         walk, effort = self.walk, self.walk.parts.effort
         can = self.node.kind in _COUNTED or self.items is not None
         if not can or self.node.span.start in effort.endless or effort.wasted > MAX_WASTED:
@@ -98,11 +100,11 @@ class _Counted:
         return self.ends
 
     def is_better(self, mark: Mark, state: State) -> bool:
-        """Whether following each turn leaves nothing open."""
+        """Whether following each iteration leaves nothing open."""
         return not _is_open(self.walk, mark, state, self.ends)
 
     def _turns(self, state: State, least: int) -> bool:
-        """Follow turns until one is the last; whether one is, before too much is followed."""
+        """Follow iterations until one is the last. Return whether that happens before the limit is reached."""
         before: int | None = None
         for number in range(MAX_TURNS + 1):
             self.number = number
@@ -122,7 +124,7 @@ class _Counted:
         return False
 
     def _goes_on(self, number: int, state: State) -> bool | None:
-        """Whether there is a turn of that number; None when that is not known."""
+        """Whether there is an iteration of that number; None if that is not known."""
         if self.items is not None:
             return number < len(self.items)
         condition = self.node.field("condition")
@@ -131,7 +133,7 @@ class _Counted:
         return truth(self.walk.expressions.value(condition, self.scope, state)) if condition is not None else True
 
     def _distance(self, state: State) -> int | None:
-        """The distance between the sides of a condition's comparison."""
+        """Return the distance between the two sides of the condition's comparison."""
         condition = self.node.field("condition")
         while condition is not None and condition.kind in ("condition_clause", "parenthesized_expression"):
             condition = condition.children[-1] if condition.children else None
@@ -158,7 +160,7 @@ _COUNTED = ("for_statement", "while_statement", "do_statement")
 
 
 def _is_far(before: int | None, after: int | None) -> bool:
-    """Whether a loop would take too many turns, going by how far its first one comes."""
+    """Whether a loop would take too many iterations, judging by the progress of the first."""
     return before is not None and after is not None and after > MAX_TURNS * max(before - after, 0)
 
 
@@ -166,7 +168,7 @@ def _is_far(before: int | None, after: int | None) -> bool:
 
 
 def _any_turns(walk: Walk, node: CppNode, scope: Scope, state: State, *, runs: bool) -> list[State | None]:
-    """The states behind a loop whose body runs none, one or several times; not none where it is known that it ``runs``."""
+    """Return the states after a loop whose body runs zero, one or several times; not zero times if it is known that it ``runs``."""
     once, before = _is_single(node), state.copy()
     walk.loops += not once
     _forget_counters(walk, node.field("update"), scope, state)
@@ -181,7 +183,7 @@ def _any_turns(walk: Walk, node: CppNode, scope: Scope, state: State, *, runs: b
             following.widen(state, walk.taken, node.span)
         state = following
         if round_ == MAX_ROUNDS - 1:
-            walk.lose("a loop changes on and on")
+            walk.lose("the analysis of a loop does not converge")
         else:
             walk.notes.undo(mark)
     walk.loops -= not once
@@ -195,7 +197,7 @@ def _any_turns(walk: Walk, node: CppNode, scope: Scope, state: State, *, runs: b
 
 
 def _holds_at_first(walk: Walk, node: CppNode, scope: Scope, state: State) -> bool | None:
-    """Whether the condition of a loop holds before its first turn; None when that is not known."""
+    """Whether the condition of a loop holds before the first iteration; None if that is not known."""
     condition, mark = node.field("condition"), walk.notes.mark()
     holds = truth(walk.expressions.value(condition, scope, state.copy())) if condition is not None else None
     walk.notes.undo(mark)
@@ -203,12 +205,12 @@ def _holds_at_first(walk: Walk, node: CppNode, scope: Scope, state: State) -> bo
 
 
 def _is_single(node: CppNode) -> bool:
-    """Whether a loop is none: ``do { ... } while (0)``."""
+    """Whether a loop runs exactly once: ``do { ... } while (0)``."""
     return node.kind == "do_statement" and _text(node.field("condition")) in ("(0)", "(false)")
 
 
 def _is_endless(node: CppNode) -> bool:
-    """Whether a loop ends by a ``break`` alone: ``for (;;)``, ``while (true)``."""
+    """Whether only a ``break`` ends a loop: ``for (;;)``, ``while (true)``."""
     condition = node.field("condition")
     return _text(condition) in ("(true)", "(1)") or (node.kind == "for_statement" and condition is None)
 
@@ -218,7 +220,7 @@ def _text(node: CppNode | None) -> str:
 
 
 def _turn(walk: Walk, node: CppNode, scope: Scope, state: State) -> tuple[State | None, Turn]:
-    """One turn of a loop: the state behind it, and how it is left."""
+    """Follow one iteration of a loop. Return the state after it, and how it is left."""
     condition, update, body = node.field("condition"), node.field("update"), node.field("body")
     late = node.kind == "do_statement"
     turn = Turn(loop=True)
@@ -236,7 +238,7 @@ def _turn(walk: Walk, node: CppNode, scope: Scope, state: State) -> tuple[State 
 
 
 def _forget_counters(walk: Walk, update: CppNode | None, scope: Scope, state: State) -> None:
-    """Say at once that what counts the turns of a loop is not known in it."""
+    """Forget the counters of a loop before its body is followed."""
     for item in update.walk() if update is not None else ():
         number = scope.find(item.text) if item.kind == "identifier" else None
         if number is not None and isinstance(state.values.get(number), Number):
@@ -244,7 +246,7 @@ def _forget_counters(walk: Walk, update: CppNode | None, scope: Scope, state: St
 
 
 def _over_range(walk: Walk, node: CppNode, scope: Scope, state: State) -> Value:
-    """Declare what goes over a range; the range."""
+    """Declare the variable of a range-based loop, and return the range."""
     declarator = node.field("declarator")
     over = walk.expressions.value(node.field("right"), scope, state)
     name = declared_name(declarator) if declarator is not None else ""

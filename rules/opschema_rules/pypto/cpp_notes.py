@@ -1,4 +1,4 @@
-"""Notes taken while an orchestration is followed: submits, and uses of its own tensors outside of these."""
+"""Records made while an orchestration is followed: submits, and uses of its own tensors outside of these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Noted = TypeVar("Noted", Submit, Use)
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """The numbers of noted submits and uses, and whether something is lost."""
+    """The numbers of recorded submits and uses, and whether something is lost."""
 
     submits: int
     uses: int
@@ -24,7 +24,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Notes taken since a mark."""
+    """Records made since a mark."""
 
     submits: list[Submit]
     uses: list[Use]
@@ -33,7 +33,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """The notes of one entry. ``unresolved`` says why more may be submitted, or done to tensors, than is known."""
+    """The records of one entry. ``unresolved`` says why more may be submitted, or done to tensors, than is known."""
 
     def __init__(self) -> None:
         self.submits: list[Submit] = []
@@ -42,7 +42,7 @@ class Notes:
         self._order = 0
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
-        """Note a submit; nothing is certain of what came before it on the ways of one whose payload is ``turned``."""
+        """Record a submit. If its payload is ``turned``, nothing is certain of earlier records on its paths."""
         self._order += 1
         own = {slot.argument for payload in found.payloads for slot in payload.tensors} - {-1}
         first, fresh = state.untouched(() if turned else own)
@@ -52,48 +52,48 @@ class Notes:
             state.touch_all(payload, told=found.looped and scalars)
 
     def use(self, found: Use, state: State) -> None:
-        """Note what happens to a tensor outside of payloads."""
+        """Record a use of a tensor outside of payloads."""
         self._order += 1
         first, fresh = state.untouched({found.argument})
         self.uses.append(msgspec.structs.replace(found, order=self._order, first=bool(first), fresh=bool(fresh)))
         state.touch(found.argument, writes=found.how != "read")
 
     def lose_payloads(self, reason: str, at: Span) -> None:
-        """Say that no payload is known, nor whether any is submitted."""
+        """Record that no payload is known, nor whether any is submitted."""
         lost = (Payload((), reason, at),)
         self.submits = [msgspec.structs.replace(item, payloads=lost, conditional=True) for item in self.submits]
 
     # -- the turns of loops --------------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """A mark of the notes taken so far."""
+        """Return a mark after the current records."""
         return Mark(len(self.submits), len(self.uses), self._order, self.unresolved)
 
     def undo(self, mark: Mark) -> None:
-        """Forget what was noted since."""
+        """Drop the records made since a mark."""
         del self.submits[mark.submits :], self.uses[mark.uses :]
         self._order = mark.order
 
     def cut(self, mark: Mark) -> Kept:
-        """Take back what was noted since, and that something was lost."""
+        """Remove and return the records made since a mark, including the fact that something was lost."""
         kept = Kept(self.submits[mark.submits :], self.uses[mark.uses :], self._order, self.unresolved)
         self.undo(mark)
         self.unresolved = mark.unresolved
         return kept
 
     def paste(self, kept: Kept) -> None:
-        """Note again what was taken back."""
+        """Add removed records again."""
         self.submits += kept.submits
         self.uses += kept.uses
         self._order, self.unresolved = kept.order, kept.unresolved
 
     def join_turns(self, mark: Mark) -> None:
-        """Keep once what the turns of a loop did alike."""
+        """Merge equal records of different loop iterations."""
         self.submits[mark.submits :] = _once(self.submits[mark.submits :])
         self.uses[mark.uses :] = _once(self.uses[mark.uses :])
 
     def carry_round(self, mark: Mark, end: State) -> None:
-        """Say of what a turn of a loop did that another turn may have come before it."""
+        """Record that another iteration may precede what one iteration of a loop did."""
         for at, submit in enumerate(self.submits[mark.submits :], mark.submits):
             first, fresh = end.untouched(submit.first)[0], end.untouched(submit.fresh)[1]
             self.submits[at] = msgspec.structs.replace(submit, first=first, fresh=fresh)
@@ -104,7 +104,7 @@ class Notes:
 
 
 def _once(found: Sequence[Noted]) -> list[Noted]:
-    """Notes without those that say the same again, whatever was before them."""
+    """Return records without duplicates that differ only in what preceded them."""
     seen: dict[Noted, Noted] = {}
     for item in found:
         seen.setdefault(_plain(item), item)

@@ -1,4 +1,4 @@
-"""Whole numbers of an orchestration: as they are written, reckoned with, and kept in variables."""
+"""Integers of an orchestration: literals, arithmetic, and variables."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Table, Value
 
 
 def table_of(values: Iterable[Value], size: int = 0) -> Table:
-    """An array of these values, and of zeros behind them up to a size."""
+    """Return an array of these values, padded with zeros to a size."""
     found = [item.value if isinstance(item, Number) else None for item in values]
     return Table((*found, *[0] * (min(size, MAX_ITEMS) - len(found))))
 
 
 def item_of(table: Table, index: Value) -> Value:
-    """One number of an array."""
+    """Return one number of an array."""
     known = isinstance(index, Number) and 0 <= index.value < len(table.items)
     item = table.items[index.value] if isinstance(index, Number) and known else None
     return UNKNOWN if item is None else Number(item)
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a condition holds; None when that is not known."""
+    """Whether a condition holds; None if that is not known."""
     return bool(value.value) if isinstance(value, Number) else None
 
 
 _NUMBER = re.compile(r"(0[xX][\da-fA-F]{1,16}|0[bB][01]{1,64}|\d{1,19})[uUlLzZ]*")
 MAX_ITEMS = 1_000
-"""Most numbers of an array that are looked at."""
+"""Maximum number of elements of an array to examine."""
 
 MAX_NUMBER = 1 << 62
 """Larger numbers are unknown; no id, index or count is larger."""
@@ -38,7 +38,7 @@ MAX_NUMBER = 1 << 62
 
 @lru_cache(maxsize=1_000)
 def number_of(text: str) -> int | None:
-    """The integer that a text is written as in C++; None if it is none, or a large one."""
+    """Return the integer of a C++ literal; None if it is not one, or too large."""
     match = _NUMBER.fullmatch(text.replace("'", ""))
     if match is None:
         return None
@@ -51,7 +51,7 @@ def number_of(text: str) -> int | None:
 
 
 def computed(sign: str, left: int, right: int) -> Value:
-    """The result of an operator on two numbers; a difference below zero is not known, as it may be one of unsigned numbers."""
+    """Return the result of an operator on two numbers; a negative difference is unknown, since the operands may be unsigned."""
     if sign in _COMPARED:
         return Number(int(_COMPARED[sign](left, right)))
     if sign in ("/", "%") and (right <= 0 or left < 0):
@@ -85,22 +85,22 @@ _KEEPS_BITS = re.compile(
 )
 _ZERO = re.compile(r"[-+({\s]*(?:0x0+|[0.]*(?:[eE][-+]?\d+)?)[fFlLuU]*[)}\s]*")
 NOTHING = range(0)
-"""The numbers of a variable whose number is never known."""
+"""The values of a variable whose number is never known."""
 
 
 def is_zero(text: str) -> bool:
-    """Whether a text is a zero of any type, perhaps in brackets, or empty brackets."""
+    """Whether a text is a zero of any type, possibly in brackets, or empty brackets."""
     return _ZERO.fullmatch(text) is not None
 
 
 def keeps_bits(of: str) -> bool:
-    """Whether a scalar that is converted to a type has the same lower half there: an integer of at least 32 bits."""
+    """Whether a scalar keeps its lower half when converted to a type: an integer of at least 32 bits."""
     return _KEEPS_BITS.fullmatch(of.removeprefix("const ").strip()) is not None
 
 
 @lru_cache(maxsize=1_000)
 def numbers_of(of: str) -> range | None:
-    """The numbers that a variable of a type may be known to have; None for all."""
+    """Return the values that a variable of a type may be known to have; None for all."""
     if _FRACTION.search(of):
         return NOTHING
     if re.search(r"\bbool\b", of):

@@ -1,4 +1,4 @@
-"""Names and places of an orchestration that are used in plain forms only, so that what they hold is sure.
+"""Names and places that an orchestration only uses in plain forms, so that their values are certain.
 
 Macros, lambdas, helpers and headers may do anything to what they get. So rules that need a number to be right ask here whether
 each use of a name in the file is one of a few statements. They ask just before they report something, so that most files are
@@ -31,7 +31,7 @@ _GIVEN = re.compile(r"\badd_(?:input|output|inout|no_dep)\s*\(\s*([a-z_]\w*)\s*\
 _OF_GRAPH = re.compile(r"\brt_submit_graph\s*\(\s*(?:\w+\s*,\s*)?&\s*(\w+)")
 _FUNCTION = re.compile(r"\bvoid\s+(\w+)\s*\(")
 _UNCLEAR = re.compile(r"#[ \t]*define[ \t]+[a-z_]\w*|\bnamespace\s+\w")
-"""Code in which a name may stand for several tensors, or several functions may have one name."""
+"""Code in which a name may refer to several tensors, or several functions may share a name."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PAYLOADS = (
     re.compile(rf"{_AT}CoreTaskArgs\s+(\w+)\s*;"),
@@ -87,7 +87,7 @@ class Plain:
         self._counts = Counter[str]() if redefined else Counter(_WORD.findall(self._whole))
 
     def is_beyond(self, found: Beyond) -> bool:
-        """Whether the outputs or tensors of which one is taken are surely as many as were counted."""
+        """Whether the count of the outputs or tensors from which one is taken is certain."""
         if not found.outputs:
             return found.payload in self._graphs and self._arguments.get(found.span.start) in self._of_graphs
         own = all(name in self._tensors for name in found.tensors)
@@ -95,7 +95,7 @@ class Plain:
         return is_sure and found.span.start in self._takes
 
     def is_argument(self, at: Span) -> bool:
-        """Whether an argument of the orchestration is surely taken at a place."""
+        """Whether a place is known to take an argument of the orchestration."""
         return self._arguments.get(at.start) in self._all_arguments
 
     @cached_property
@@ -112,7 +112,7 @@ class Plain:
 
     @cached_property
     def _graphs(self) -> frozenset[str]:
-        """The arguments of graphs, if each of their functions is known, and each tensor that is added."""
+        """The arguments of graphs, if all their functions and all added tensors are known."""
         functions = Counter(_FUNCTION.findall(self._code))
         known = all(functions[name] == 1 for name in _OF_GRAPH.findall(self._code))
         known = known and self._declared.keys() >= {*_GIVEN.findall(self._code)}
@@ -124,7 +124,7 @@ class Plain:
 
     @cached_property
     def _tensors(self) -> frozenset[str]:
-        """The references to tensors of the orchestration whose names are declared as nothing else."""
+        """The references to tensors of the orchestration whose names are declared only once."""
         tensors, declared = Counter(match[1] for match in _TENSORS.finditer(self._code)), self._declared
         return frozenset(name for name, number in tensors.items() if number == declared[name] and name in self._counts)
 
@@ -141,7 +141,7 @@ class Plain:
         return {match.start(1): match[1] for match in _ARGUMENT.finditer(self._code)}
 
     def _only(self, forms: Iterable[re.Pattern[str]]) -> frozenset[str]:
-        """The names that have no other uses."""
+        """Return the names without other uses."""
         found = Counter(_named(self._code, forms))
         return frozenset(name for name, number in found.items() if number == self._counts[name])
 
@@ -154,5 +154,5 @@ def _named(code: str, forms: Iterable[re.Pattern[str]]) -> Iterator[str]:
 
 @lru_cache(maxsize=2)
 def plain(text: str) -> Plain:
-    """The plain forms of a file, kept for who asks next."""
+    """The plain forms of a file, cached for the next caller."""
     return Plain(text)

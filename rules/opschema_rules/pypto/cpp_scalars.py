@@ -1,4 +1,4 @@
-"""The types of the scalars that an orchestration adds to payloads, as they are written."""
+"""The types of the scalars that an orchestration adds to payloads, by their expressions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_rules.pypto.cpp_walk import Walk
 
 FLOATS = frozenset({"float", "double"})
 SMALLEST = 1 << 23
-"""The smallest integer whose bits are a normal number in single precision; smaller ones are never meant as one."""
+"""The smallest integer whose bits are a normal single-precision number; smaller ones are never meant as one."""
 
 _REAL = re.compile(r"-?(?:\d[\d']*\.[\d']*|\.\d[\d']*|\d[\d']*(?=[eE]))(?:[eE][-+]?\d+)?([fFlL]?)")
 _CAST = re.compile(r"(?:(?:from_u64|static_cast)\s*<\s*(float|double)\s*>\s*\(|\(\s*(float|double)\s*\)\s*[\w(])")
@@ -20,8 +20,8 @@ _KEEPS = re.compile(r"[\w.()\[\]\s]*|\(?\s*(?:static_cast\s*<\s*)?u?int(?:32|64)
 
 
 def type_of_scalar(node: CppNode, value: Value, scope: Scope, walk: Walk) -> str:
-    """``float``, ``double``, ``integer`` for a small one but zero, ``scalar 2`` for the orchestration's own scalar as it is; empty
-    for any other expression. Zero has the same bits in each type.
+    """Return ``float``, ``double``, ``integer`` for a small nonzero one, ``scalar 2`` for the orchestration's own unchanged
+    scalar, or an empty string. Zero has the same bits in each type.
     """
     text = node.text
     if node.tree.directives.conditions(node.span.start) or (isinstance(value, Number) and not value.value):

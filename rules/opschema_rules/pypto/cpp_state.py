@@ -1,4 +1,4 @@
-"""The variables of an orchestration while it is followed, and how ways through it are joined."""
+"""The variables of an orchestration while it is followed, and how paths are joined."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from opschema_rules.pypto.cpp_values import UNKNOWN, Pointer, Tensors, Value, me
 from opschema_rules.pypto.facts import Payload, Slot
 
 MAX_WAYS = 64
-"""Most alternatives of one payload that are followed."""
+"""Maximum number of alternatives of one payload to follow."""
 
 MAX_SLOTS = 1_000
-"""Most arguments of one payload that are followed; the runtime takes far fewer."""
+"""Maximum number of arguments of one payload to follow; the runtime accepts far fewer."""
 
 ANY = -2
-"""In place of a tensor: any of the orchestration's own."""
+"""Stands for any of the orchestration's own tensors."""
 
 EMPTY: frozenset[Payload] = frozenset({Payload()})
-LOST: frozenset[Payload] = frozenset({Payload((), "what it is given is not followed")})
+LOST: frozenset[Payload] = frozenset({Payload((), "its arguments are not followed")})
 
 
 @dataclass
 class State:
-    """The values of variables, by their numbers, and the alternatives of what objects hold; one for each way through.
+    """The values of variables, by number, and the alternative contents of objects, for one path.
 
     ``used`` are the orchestration's own tensors that anything may have used, ``written`` those that it may have written
     without having read them; with ``ANY`` among them that may be all. ``turned`` are the objects whose
@@ -40,16 +40,16 @@ class State:
     turned: frozenset[int] = field(default=frozenset(), compare=False)
 
     def copy(self) -> State:
-        """A state that goes another way from here."""
+        """Return a copy for another path from here."""
         return State(dict(self.values), dict(self.held), self.used, self.written, self.turned)
 
     def become(self, other: State) -> None:
-        """Go on as another state."""
+        """Continue as another state."""
         self.values, self.held = other.values, other.held
         self.used, self.written, self.turned = other.used, other.written, other.turned
 
     def within(self, outer: State) -> State:
-        """The same without the variables that another state does not have."""
+        """Return the state without variables that another state does not have."""
         return State(
             {number: value for number, value in self.values.items() if number in outer.values},
             {number: payloads for number, payloads in self.held.items() if number in outer.held},
@@ -65,19 +65,19 @@ class State:
             self.held.pop(number, None)
 
     def turn_from(self, before: State) -> None:
-        """Say that a loop of any number of turns lies between another state and this."""
+        """Record that a loop with an unknown number of iterations lies between another state and this one."""
         found = {number for number, payloads in before.held.items() if self.payloads(number) != payloads}
         self.turned |= found
 
     def touch(self, argument: int, *, writes: bool) -> None:
-        """Say that a tensor is used."""
+        """Record that a tensor is used."""
         if argument not in self.used:
             self.used |= {argument}
         if writes and argument not in self.written:
             self.written |= {argument}
 
     def touch_all(self, payload: Payload, *, told: bool) -> None:
-        """Say that what a payload holds is used by a task; ``told`` by scalars what to do, it may write what it could read."""
+        """Record that a task uses the contents of a payload; if ``told`` by scalars, it may write what it could read."""
         if payload.unresolved:
             self.touch(ANY, writes=True)
         for slot in payload.tensors:
@@ -85,29 +85,29 @@ class State:
                 self.touch(slot.argument, writes=slot.kind in ("out", "no_dep") or (told and slot.kind == "inout"))
 
     def untouched(self, arguments: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Of some tensors those that nothing has used, and those that nothing may have written."""
+        """Return those of some tensors that nothing has used, and those that nothing may have written."""
         return _without(arguments, self.used), _without(arguments, self.written)
 
     def payloads(self, number: int) -> frozenset[Payload]:
-        """Payloads that an object may hold."""
+        """Return the payloads that an object may hold."""
         return self.held.get(number, LOST)
 
     def add(self, number: int, slots: Iterable[Slot]) -> None:
-        """Add slots to what an object holds, on every way."""
+        """Add slots to the contents of an object, on every path."""
         more = tuple(slots)
         self.held[number] = frozenset(_added(payload, more) for payload in self.payloads(number))
 
     def lose(self, number: int, reason: str, at: Span) -> None:
-        """Say that it is not known any more what an object holds."""
+        """Record that the contents of an object are no longer known."""
         self.held[number] = frozenset({Payload((), reason, at)})
 
     def leak(self, number: int, reason: str, at: Span) -> None:
-        """Say that an object may be filled from elsewhere from now on."""
+        """Record that an object may be filled from elsewhere from now on."""
         self.lose(number, reason, at)
         self.values[number] = UNKNOWN
 
     def widen(self, before: State, arguments: Iterable[int], at: Span) -> None:
-        """Say of all that a loop changes on and on that it may be anything."""
+        """Record that everything that a loop keeps changing may have any value."""
         anything = Tensors(frozenset({*arguments, -1}))
         for number, value in self.values.items():
             if value != before.values.get(number) and not objects_of(value):
@@ -134,8 +134,8 @@ def _added(payload: Payload, slots: tuple[Slot, ...]) -> Payload:
 
 
 def joined(states: Iterable[State | None], within: State | None = None) -> State | None:
-    """The state behind several ways, of which some may not come here; None when none does. Of variables that some of them do
-    not have the others tell; those that ``within`` does not have are dropped.
+    """Return the state after several paths; None if none is reached. A variable that some paths do not have keeps its value from
+    the others; variables missing in ``within`` are dropped.
     """
     live = [state for state in states if state is not None]
     if not live:
@@ -169,7 +169,7 @@ def _limited(payloads: frozenset[Payload]) -> frozenset[Payload]:
 
 
 def grown(before: State, after: State) -> list[int]:
-    """The objects that hold more behind the body of a loop than before it."""
+    """Return the objects that hold more after the body of a loop than before."""
     return [number for number in before.held if not after.payloads(number) <= before.payloads(number)]
 
 
@@ -193,8 +193,8 @@ def _only_scalars_more(base: Payload, payload: Payload) -> bool:
 
 
 class Scope(msgspec.Struct):
-    """The names of a block, each with the number of its variable, and the block around it. ``own`` are the variables that are
-    declared in it, and end with it; the others are references.
+    """The names of a block, each with its variable's number, and the enclosing block. ``own`` are the variables declared in the
+    block, which end with it; the others are references.
     """
 
     around: Scope | None = None
@@ -202,7 +202,7 @@ class Scope(msgspec.Struct):
     own: set[int] = msgspec.field(default_factory=set)
 
     def find(self, name: str) -> int | None:
-        """The number of the variable of that name."""
+        """Return the number of the variable with that name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:

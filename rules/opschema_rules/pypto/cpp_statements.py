@@ -1,4 +1,4 @@
-"""Follows the statements of an orchestration from its first, each way through its branches, into the functions of its file.
+"""Follows the statements of an orchestration, each path through its branches, into the functions of its file.
 
 Branches are in :mod:`opschema_rules.pypto.cpp_flow`, loops in ``cpp_loops``, expressions in ``cpp_expressions``.
 """
@@ -19,10 +19,10 @@ from opschema_rules.pypto.cpp_values import OTHER, UNKNOWN, Bits, Object, Outsid
 from opschema_rules.pypto.cpp_walk import Frame, Parts, Walk
 
 MAX_CALLS = 8
-"""Deepest nesting of calls that are followed into functions of the file."""
+"""Maximum depth of calls to follow into functions of the file."""
 
 CALL_STEPS = 10
-"""The cost of a call of a function of the file, besides that function's statements."""
+"""The cost of calling a function of the file, in addition to its statements."""
 
 Handler: TypeAlias = Callable[[CppNode, Scope, State], State | None]
 
@@ -39,7 +39,7 @@ class Statements(Walk):
     # -- functions -----------------------------------------------------------------------------------------------------
 
     def run(self, function: CppNode) -> None:
-        """Follow an entry, whose first parameter that is none of the runtime holds the arguments."""
+        """Follow an entry. Its first parameter that does not belong to the runtime holds the arguments."""
         scope, state = Scope(), State()
         for parameter in parameters_of(function):
             name = declared_name(parameter)
@@ -63,7 +63,7 @@ class Statements(Walk):
         scope: Scope,
         state: State,
     ) -> Value:
-        """Follow a call into a function of the file; what it returns."""
+        """Follow a call into a function of the file, and return its result."""
         function = self.parts.functions[name]
         parameters = parameters_of(function) if function is not None else []
         variadic = any("variadic" in item.kind for item in parameters)
@@ -98,7 +98,7 @@ class Statements(Walk):
         scope: Scope,
         state: State,
     ) -> Scope:
-        """The scope of a function with its parameters: a reference to a variable is that variable under another name."""
+        """Return the scope of a function with its parameters; a reference parameter is an alias of its variable."""
         inner = Scope()
         for index, parameter in enumerate(parameters):
             name, value = declared_name(parameter), values[index] if index < len(values) else UNKNOWN
@@ -122,7 +122,7 @@ class Statements(Walk):
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def block(self, node: CppNode | None, around: Scope, state: State | None) -> State | None:
-        """Follow the statements of a block; the state behind it, None if none comes there."""
+        """Follow the statements of a block. Return the state after it; None if its end is not reached."""
         scope = Scope(around)
         for child in node.children if node is not None else ():
             if state is None:
@@ -133,7 +133,7 @@ class Statements(Walk):
         return state
 
     def statement(self, node: CppNode, scope: Scope, state: State) -> State | None:
-        """Follow a statement; the state behind it, None if none comes there."""
+        """Follow a statement. Return the state after it; None if its end is not reached."""
         if self.spend(1) or self.sink():
             self.rise()
             return None
@@ -173,13 +173,13 @@ class Statements(Walk):
         return state
 
     def _inner(self, node: CppNode, scope: Scope, state: State | None) -> State | None:
-        """The statement after a label or an attribute."""
+        """Follow the statement after a label or an attribute."""
         for child in node.children:
             state = self.statement(child, scope, state) if state is not None else None
         return state
 
     def _macro_block(self, node: CppNode, scope: Scope, state: State) -> State | None:
-        """A macro before a block, which reads like a function: ``PTO2_SCOPE() {``, or one that may hide a loop."""
+        """Follow a macro before a block, which parses like a function: ``PTO2_SCOPE() {``, or one that may hide a loop."""
         declarator = node.field("declarator")
         name = declarator.text.partition("(")[0].strip() if declarator is not None else ""
         if "SCOPE" in name and name not in self.parts.macros:
@@ -192,7 +192,7 @@ class Statements(Walk):
         return state
 
     def _end(self, node: CppNode, scope: Scope, state: State) -> None:
-        """A statement that leaves a function, a loop or an iteration."""
+        """Follow a statement that leaves a function, a loop or an iteration."""
         frame = self.frame
         if node.kind == "return_statement":
             if node.children:
@@ -208,7 +208,7 @@ class Statements(Walk):
             turns[-1].continued.append(state)
 
     def _result(self, node: CppNode, scope: Scope, state: State, frame: Frame) -> Value:
-        """The returned value; an object that is returned by value outlives the function."""
+        """Return the returned value; an object returned by value outlives the function."""
         value = self.expressions.value(node, scope, state)
         if isinstance(value, Tensors) or not isinstance(value, Object) or frame.refers or value.pointer:
             return value

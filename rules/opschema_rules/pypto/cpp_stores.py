@@ -18,7 +18,7 @@ class Stores:
         self.expressions = expressions
 
     def updated(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """``i++``, ``--i``."""
+        """Follow ``i++`` and ``--i``."""
         argument = node.field("argument")
         before = self.expressions.value(argument, scope, state) if _is_name(argument) else UNKNOWN
         by = 1 if operator_of(node) == "++" else -1
@@ -28,7 +28,7 @@ class Stores:
         return after if node.text.startswith(("++", "--")) else before
 
     def assigned(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """The value of an assignment, with its effect applied."""
+        """Return the value of an assignment, with its effect applied."""
         value, target = self.expressions.value(node.field("right"), scope, state), node.field("left")
         while target is not None and target.kind == "parenthesized_expression" and target.children:
             target = target.children[0]
@@ -44,7 +44,7 @@ class Stores:
     def _store(
         self, target: CppNode, value: Value, node: CppNode, scope: Scope, state: State, *, changes: bool
     ) -> None:
-        """Give a variable, or what is in one, a value; or change the one that it has."""
+        """Store a value in a variable or in a part of one, or change its present value."""
         if target.kind == "identifier":
             number = scope.find(target.text)
             if changes and number is not None and isinstance(state.values.get(number), Tensors | Pointer):
@@ -59,7 +59,7 @@ class Stores:
             self._store_item(target, value, scope, state, changes=changes)
 
     def _store_variable(self, number: int, value: Value, node: CppNode, state: State) -> None:
-        """An object that is assigned another holds the same from then on; a pointer goes elsewhere."""
+        """Assign to a variable: an object gets the contents of another, a pointer refers to another object."""
         own = state.values.get(number)
         if isinstance(own, Several):
             self.expressions.give([own], "it is one of several", node, state)
@@ -73,7 +73,7 @@ class Stores:
         elif is_fresh(node.field("right")):
             state.held[own.number] = EMPTY
         else:
-            state.lose(own.number, "it is assigned what is not known", node.span)
+            state.lose(own.number, "it is assigned an unknown value", node.span)
 
     def _store_field(self, target: CppNode, value: Value, node: CppNode, scope: Scope, state: State) -> None:
         owner, name, right = target.field("argument"), target.field("field"), node.field("right")
@@ -86,7 +86,7 @@ class Stores:
             state.values[number] = mixed.having(name.text, kernel)
 
     def _store_item(self, target: CppNode, value: Value, scope: Scope, state: State, *, changes: bool) -> None:
-        """``pointer[i] = ...``, ``*pointer = ...``."""
+        """Follow ``pointer[i] = ...`` and ``*pointer = ...``."""
         owner = target.field("argument")
         base = self.expressions.value(owner, scope, state)
         self.expressions.value(target.field("indices"), scope, state)
@@ -102,7 +102,7 @@ class Stores:
 
 
 def _changed(operator: str, before: Value, by: Value) -> Value:
-    """The value after ``before += by``."""
+    """Return the value after ``before += by``."""
     if not isinstance(before, Number) or not isinstance(by, Number):
         return UNKNOWN
     return Number(before.value - by.value) if operator == "-=" else computed(operator[:-1], before.value, by.value)
@@ -113,6 +113,6 @@ def _is_name(node: CppNode | None) -> bool:
 
 
 def operator_of(node: CppNode) -> str:
-    """The operator of an expression; empty without one."""
+    """Return the operator of an expression; empty without one."""
     found = node.field("operator")
     return found.text if found is not None else ""

@@ -11,19 +11,19 @@ from opschema_rules.pypto.facts import KernelId
 
 
 class Tensors(msgspec.Struct, frozen=True):
-    """A tensor: one of these arguments of the orchestration, -1 for any other."""
+    """A tensor: one of these arguments of the orchestration, or -1 for any other."""
 
     arguments: frozenset[int]
 
     @property
     def argument(self) -> int:
-        """The one argument that it is; -1 when it is another tensor, or one of several."""
+        """Its only possible argument; -1 for another tensor, or one of several."""
         return min(self.arguments) if len(self.arguments) == 1 else -1
 
 
 class Outputs(Tensors, frozen=True):
-    """The tensors that the runtime made for a task or for ``alloc_tensors()``: no more than ``count``, if the task's ``payload``
-    holds what it seems to, and ``tensors`` are the orchestration's own. ``only`` says that these are all that the task writes.
+    """The tensors that the runtime made for a task or for ``alloc_tensors()``. There are no more than ``count``, if the task's
+    ``payload`` is as it appears and ``tensors`` are the orchestration's own. ``only`` if the task writes nothing else.
     """
 
     count: int
@@ -39,7 +39,7 @@ class Pointer(msgspec.Struct, frozen=True):
 
 
 class Created(msgspec.Struct, frozen=True):
-    """A description by which the runtime allocates a tensor (``TensorCreateInfo``)."""
+    """A description from which the runtime allocates a tensor (``TensorCreateInfo``)."""
 
 
 class Outside(msgspec.Struct, frozen=True):
@@ -47,21 +47,19 @@ class Outside(msgspec.Struct, frozen=True):
 
 
 class Number(msgspec.Struct, frozen=True):
-    """An integer that is known."""
+    """A known integer."""
 
     value: int
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A constant array of integers; None for those that are not known."""
+    """A constant array of integers; None for unknown ones."""
 
     items: tuple[int | None, ...]
 
 
 class Object(msgspec.Struct, frozen=True):
-    """An object of some class, which may be a payload, or a pointer to one: the number under which a state keeps what it
-    holds.
-    """
+    """An object of some class, possibly a payload, or a pointer to one: the number under which a state keeps its contents."""
 
     number: int
     pointer: bool = False
@@ -74,17 +72,17 @@ class Several(msgspec.Struct, frozen=True):
 
 
 class Mixed(msgspec.Struct, frozen=True):
-    """The kernels of a task (``MixedKernels``), by the fields that name them."""
+    """The kernels of a task (``MixedKernels``), by field."""
 
     fields: tuple[tuple[str, KernelId | None], ...] = ()
 
     @property
     def kernels(self) -> tuple[KernelId, ...]:
-        """The kernels that there are."""
+        """The kernels in these fields."""
         return tuple(kernel for _, kernel in self.fields if kernel is not None)
 
     def having(self, name: str, kernel: KernelId | None) -> Mixed:
-        """The same with another kernel in a field."""
+        """Return a copy with another kernel in a field."""
         return Mixed(tuple(sorted({**dict(self.fields), name: kernel}.items(), key=lambda item: item[0])))
 
 
@@ -93,7 +91,7 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class Bits(Unknown, frozen=True):
-    """One of the orchestration's own scalars, as it gets it."""
+    """One of the orchestration's own scalars, unchanged."""
 
     index: int
 
@@ -105,7 +103,7 @@ UNKNOWN = Unknown()
 
 
 def united(values: Iterable[Value]) -> Value:
-    """A value made of some values, or one of them: a tensor or memory if any of them is."""
+    """Return a value made from some values, or one of them: a tensor or memory if any of them is."""
     found = list(values)
     for kind in (Tensors, Pointer):
         if any(isinstance(item, kind) for item in found):
@@ -115,14 +113,14 @@ def united(values: Iterable[Value]) -> Value:
 
 
 def merged(values: Iterable[Value]) -> Value:
-    """The value of a variable that may be either."""
+    """Return the value of a variable that may have either value."""
     found = list(dict.fromkeys(values))
     numbers = frozenset(number for item in found for number in objects_of(item))
     return found[0] if len(found) == 1 else Several(numbers) if numbers else united(found)
 
 
 def objects_of(value: Value) -> frozenset[int]:
-    """The numbers of the objects that a value may be."""
+    """Return the numbers of the objects that a value may refer to."""
     return (
         frozenset({value.number})
         if isinstance(value, Object)

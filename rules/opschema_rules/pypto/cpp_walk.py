@@ -22,16 +22,16 @@ from opschema_rules.pypto.cpp_values import UNKNOWN, Bits, Number, Object, Value
 from opschema_rules.pypto.facts import Beyond, Needed, Payload, Submit, Use
 
 MAX_STEPS = 300_000
-"""Most steps that are followed in one file; a step is an expression, a statement, or a few variables that are joined. The
-largest orchestration of simpler takes 71,000.
+"""Maximum number of steps to follow in one file; a step is an expression, a statement, or a few joined variables. The largest
+orchestration of simpler takes 71,000.
 """
 
 MAX_NESTING = 150
-"""Deepest nesting of statements and expressions that is followed, through calls too."""
+"""Maximum nesting of statements and expressions to follow, including calls."""
 
 
 class Effort(msgspec.Struct):
-    """The steps left for a file; those spent on loops whose turns cannot be counted, and where these begin."""
+    """The remaining steps for a file, the steps spent on loops whose iterations cannot be counted, and where these begin."""
 
     left: int = MAX_STEPS
     wasted: int = 0
@@ -39,7 +39,7 @@ class Effort(msgspec.Struct):
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """Parts that the entries of a file may refer to: functions (None for those that are overloaded), numbers, and macros."""
+    """The parts of a file that its entries may refer to: functions (None for overloaded ones), numbers, and macros."""
 
     functions: Mapping[str, CppNode | None]
     constants: Mapping[str, int]
@@ -48,7 +48,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class Frame(msgspec.Struct):
-    """A function that is followed: what it returns, the states in which it does, and whether a way through it ends else.
+    """A function that is followed: its returned values, the states in which it returns, and whether a path ends in another way.
 
     ``result`` is the number of the object that it makes.
     """
@@ -61,23 +61,23 @@ class Frame(msgspec.Struct):
 
     @property
     def exits(self) -> tuple[int, int]:
-        """The numbers of returned values and of ended states so far."""
+        """The numbers of returned values and ended states so far."""
         return len(self.returned), len(self.ended)
 
     def cut(self, exits: tuple[int, int]) -> tuple[list[Value], list[State]]:
-        """Take back the ways out that were found since."""
+        """Remove and return the exits found since then."""
         kept = self.returned[exits[0] :], self.ended[exits[1] :]
         del self.returned[exits[0] :], self.ended[exits[1] :]
         return kept
 
     def paste(self, kept: tuple[list[Value], list[State]]) -> None:
-        """Put back what was taken."""
+        """Add removed exits again."""
         self.returned += kept[0]
         self.ended += kept[1]
 
 
 class Turn(msgspec.Struct):
-    """A turn of a loop, or a ``switch``: the states in which it is left, or goes to the next turn."""
+    """An iteration of a loop, or a ``switch``: the states in which it is left or continues with the next iteration."""
 
     loop: bool
     broken: list[State] = msgspec.field(default_factory=list)
@@ -88,7 +88,7 @@ class Evaluation(Protocol):
     """The expressions of a walk; see :class:`opschema_rules.pypto.cpp_expressions.Expressions`."""
 
     def value(self, node: CppNode | None, scope: Scope, state: State) -> Value:
-        """The value of an expression."""
+        """Return the value of an expression."""
         ...
 
     def expand(self, name: str, node: CppNode, scope: Scope, state: State) -> None:
@@ -96,21 +96,21 @@ class Evaluation(Protocol):
         ...
 
     def keep(self, values: Iterable[Value], reason: str, node: CppNode, state: State) -> None:
-        """Note that values are kept where they cannot be followed."""
+        """Record that values are kept where they cannot be followed."""
         ...
 
     def give(self, values: Iterable[Value], reason: str, node: CppNode, state: State) -> None:
-        """Note that values are passed to code that is not followed."""
+        """Record that values are passed to code that is not followed."""
         ...
 
     def use(
         self, arguments: frozenset[int], how: Literal["read", "written", "escapes"], node: CppNode, state: State
     ) -> None:
-        """Note a use of one of these tensors."""
+        """Record a use of one of these tensors."""
         ...
 
     def changed(self, nodes: Sequence[CppNode | None], scope: Scope, state: State) -> None:
-        """Forget variables that code which is not followed may change."""
+        """Forget variables that unfollowed code may change."""
         ...
 
 
@@ -142,11 +142,11 @@ class Walk(ABC):
 
     @abstractmethod
     def block(self, node: CppNode | None, around: Scope, state: State | None) -> State | None:
-        """Follow the statements of a block; the state behind it, None if it is not reached."""
+        """Follow the statements of a block. Return the state after it; None if its end is not reached."""
 
     @abstractmethod
     def statement(self, node: CppNode, scope: Scope, state: State) -> State | None:
-        """Follow a statement; the state behind it, None if it is not reached."""
+        """Follow a statement. Return the state after it; None if its end is not reached."""
 
     @abstractmethod
     def enter(
@@ -158,17 +158,17 @@ class Walk(ABC):
         scope: Scope,
         state: State,
     ) -> Value:
-        """Follow a call into a function of the file; its result."""
+        """Follow a call into a function of the file, and return its result."""
 
     @property
     def frame(self) -> Frame:
-        """The function that is followed."""
+        """The innermost function that is being followed."""
         return self._frames[-1]
 
     # -- what expressions report ---------------------------------------------------------------------------------------
 
     def spend(self, steps: int) -> bool:
-        """Take some steps; whether none is left."""
+        """Spend some steps. Return whether none is left."""
         effort = self.parts.effort
         effort.left -= steps
         if effort.left < 0:
@@ -176,57 +176,57 @@ class Walk(ABC):
         return effort.left < 0
 
     def sink(self) -> bool:
-        """Go one level deeper; whether that is too deep."""
+        """Go one level deeper. Return whether that is too deep."""
         self._depth += 1
         if self._depth > MAX_NESTING:
             self.lose("it nests too deeply to be followed")
         return self._depth > MAX_NESTING
 
     def rise(self) -> None:
-        """Come back from a level."""
+        """Go back one level."""
         self._depth -= 1
 
     def lose(self, reason: str) -> None:
-        """Say that more may be submitted, or done to tensors, than is known."""
+        """Record that more may be submitted, or done to tensors, than is known."""
         self.notes.unresolved = self.notes.unresolved or reason
 
     def close(self) -> None:
-        """Say what was passed on, filled but not submitted in the file: who gets it may submit it."""
+        """Record payloads that were passed on, and filled but not submitted in the file: the receiver may submit them."""
         if self.jumps:
             self.checks.go_on(list(self.checks.late))
         self.checks.unsubmitted(self.submitted)
         names = [name for number, name in self.passed_on.items() if number not in self.submitted]
         if names:
-            self.lose(f"`{names[0]}()` is not in this file, and may submit what it gets")
+            self.lose(f"`{names[0]}()` is not in this file, and may submit its arguments")
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
-        """Note a submit; ``turned`` says that what it passes hangs on how often a loop turned."""
+        """Record a submit; ``turned`` if its payload depends on the number of iterations of a loop."""
         found = msgspec.structs.replace(found, conditional=self.may_not_run, looped=self.loops > 0)
         self.notes.submit(found, state, turned=turned)
 
     def use(self, found: Use, state: State) -> None:
-        """Note what happens to a tensor outside of payloads."""
+        """Record a use of a tensor outside of payloads."""
         self.notes.use(msgspec.structs.replace(found, conditional=self.may_not_run), state)
 
     @property
     def may_not_run(self) -> bool:
-        """Whether there may be a path on which the followed code does not run."""
+        """Whether some path may skip the followed code."""
         left = any(frame.ended or frame.thrown for frame in self._frames)
         return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
 
     def need(self, kind: Literal["tensor", "scalar"], index: int, at: Span) -> None:
-        """Note an argument of the orchestration that is taken whenever it runs."""
+        """Record an argument of the orchestration that is taken in every run."""
         if not self.may_not_run and not self.loops and not self.unsure:
             self.needed.setdefault(at, Needed(kind, index, at))
 
     def take(self, found: Beyond | None, at: Span) -> None:
-        """Note an output that is taken, and that is beyond the last one, or None; it is so whenever this place is reached."""
+        """Record an output that is taken beyond the last one, or None; it is so whenever this place is reached."""
         beyond = found if found is not None and not self.unsure else None
         if beyond is None or self.beyond.get(at, beyond) is not None:
             self.beyond[at] = beyond
 
     def skip(self, node: CppNode | None) -> None:
-        """Say of what never runs that it is not forgotten."""
+        """Record code that never runs, so that it does not count as forgotten."""
         if node is None or node.span.start in self._skipped:
             return
         self._skipped.add(node.span.start)
@@ -235,7 +235,7 @@ class Walk(ABC):
                 self.reached.add(item.span.start)
 
     def joined(self, states: Iterable[State | None], within: State | None = None) -> State | None:
-        """The state behind several ways."""
+        """Return the state after several paths."""
         live = [state for state in states if state is not None]
         self.spend(1 + sum(len(state.values) for state in live) // 32)
         return joined(live, within)
@@ -243,12 +243,12 @@ class Walk(ABC):
     # -- variables -----------------------------------------------------------------------------------------------------
 
     def number(self) -> int:
-        """A number for a new variable."""
+        """Return a number for a new variable."""
         self._numbers += 1
         return self._numbers
 
     def declare(self, scope: Scope, name: str) -> int:
-        """The number of a variable that is declared in a scope; the same for all branches of ``#if``."""
+        """Return the number of a variable declared in a scope; the same for all branches of ``#if``."""
         if name not in scope.names:
             scope.names[name] = self.number()
             scope.own.add(scope.names[name])
@@ -263,12 +263,12 @@ class Walk(ABC):
         state.values[number] = self.fitting(number, value)
 
     def copied(self, value: Object, state: State) -> frozenset[Payload]:
-        """The payloads that a copy of an object may hold: what was added to the object is in the copy."""
+        """Return the payloads that a copy of an object may hold, including everything added to the object."""
         self.checks.go_on([value.number])
         return state.payloads(value.number)
 
     def limit(self, number: int, of: str) -> None:
-        """Remember which numbers a variable of a type may have."""
+        """Record the numbers that a variable of a type may have."""
         numbers = numbers_of(of)
         if numbers is not None:
             self.ranges[number] = numbers
@@ -276,11 +276,11 @@ class Walk(ABC):
             self.converting.add(number)
 
     def hide(self, number: int) -> None:
-        """Say that a variable may be changed at any time from now on in ways that are not followed."""
+        """Record that a variable may be changed at any later time in unfollowed ways."""
         self.ranges[number] = NOTHING
 
     def fitting(self, number: int, value: Value) -> Value:
-        """The value of a variable after an assignment; unknown for a number or bits that its type may change."""
+        """Return the value of a variable after an assignment; unknown for a number or bits that its type may change."""
         if isinstance(value, Bits):
             return UNKNOWN if number in self.converting else value
         fits = not isinstance(value, Number) or number not in self.ranges or value.value in self.ranges[number]

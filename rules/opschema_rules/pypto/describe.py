@@ -1,4 +1,4 @@
-"""A tree for pypto's runtime in ``opschema lint --show-settings``: contract, limits, and what was read."""
+"""Describes a tree for pypto's runtime in ``opschema lint --show-settings``: the contract, limits and files read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RULES = {
     "arg_index": "each entry names its tensor in a parallel `arg_index`",
     "widest": "entry i is tensor i, and the longest signature of a task counts",
 }
-"""The matching of kernels' signatures with a payload, by the contract."""
+"""How signatures of kernels are matched with a payload, by contract."""
 
 _HINT = (
     "Code that cannot be followed is not checked. If the tree is for another runtime than it shows, set `signatures`, `max-tensors`"
@@ -24,7 +24,7 @@ _HINT = (
 
 
 def describe_programs(contract: Contract, programs: Sequence[Program], entries: Sequence[SpecEntry]) -> Description:
-    """The contract and its limits with their source, the programs found, and what of them is not known."""
+    """Describe the contract and its limits with their source, the programs found, and unknown parts."""
     facts = [*_contract(contract), *_programs(programs), *_lost(programs)] if programs else []
     return Description("pypto", [*facts, *_entries(entries)], _HINT)
 
@@ -65,7 +65,7 @@ def _lost(programs: Iterable[Program]) -> Iterator[Fact]:
 
 
 def unresolved(programs: Iterable[Program]) -> Iterator[NotUnderstood]:
-    """Unknown parts of orchestrations and of the payloads of their tasks, in the file of each."""
+    """Yield the unknown parts of orchestrations and of their tasks' payloads, by file."""
     for program in programs:
         part = program.orchestration
         if part is not None and part.entry is not None:
@@ -75,7 +75,7 @@ def unresolved(programs: Iterable[Program]) -> Iterator[NotUnderstood]:
 
 
 def _payloads(program: Program) -> set[str]:
-    """The reason why payloads of a program are not known."""
+    """Return the reasons why payloads of a program are not known."""
     entry = entry_of(program)
     submits = entry.submits if entry is not None else ()
     return {payload.unresolved for submit in submits for payload in submit.payloads}

@@ -30,7 +30,7 @@ _KERNEL = ("source", "core_type")
 
 
 def read_programs(project: Project, paths: Iterable[str], contract: Contract) -> list[Program]:
-    """The programs that some Python files describe."""
+    """Return the programs that some Python files describe."""
     known = list(paths)
     bodies = Bodies(Modules(project.workspace.files, project.python, known), known)
     evaluator = TreeEvaluator(bodies)
@@ -54,7 +54,7 @@ class _Reader(msgspec.Struct, frozen=True):
     signatures: Signatures
 
     def programs(self, body: Body) -> Iterator[Program]:
-        """The programs that one body describes."""
+        """Yield the programs that one body describes."""
         if body.function is not None:
             return
         if body.cls is None:
@@ -86,13 +86,13 @@ class _Reader(msgspec.Struct, frozen=True):
         yield program
 
     def _shared(self, body: Body, value: Expr) -> Iterator[Expr]:
-        """The parts of a list of callables that several classes of a file have."""
+        """Yield the parts of a list of callables that several classes of a file share."""
         listed = fields_of(value).get("callables")
         if listed is not None and listed[1].kind == "name":
             yield from self._followed(body, listed[1]).walk()
 
     def _followed(self, body: Body, value: Expr) -> Expr:
-        """The expression of the same file that a name stands for."""
+        """Return the expression of the same file that a name refers to."""
         found = self.evaluator.origin(body, value)
         return found.expr if found.expr is not None and found.frame.body.file is body.file else value
 
@@ -144,7 +144,7 @@ class _Reader(msgspec.Struct, frozen=True):
     # -- sources -------------------------------------------------------------------------------------------------------
 
     def _source(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> tuple[str | None, str]:
-        """The workspace path of a source, None when it is not known or not there; and that of one that is not there."""
+        """Return the workspace path of a source, None if it is unknown or missing; and the path of a missing one."""
         if "source" not in fields:
             return None, ""
         expr = fields["source"][1]
@@ -163,7 +163,7 @@ class _Reader(msgspec.Struct, frozen=True):
 
 
 def _is_unnumbered(record: Record) -> bool:
-    """Whether a dict is that of a kernel without a number."""
+    """Whether a dict describes a kernel without a number."""
     return record.computed is None and "func_id" not in record.fields and not record.fields.keys().isdisjoint(_KERNEL)
 
 
@@ -174,13 +174,13 @@ def _adds_kernels(text: str) -> bool:
 
 
 def _is_scene(body: Body) -> bool:
-    """Whether a class is one that runs by itself, in its own folder: one below ``@scene_test(...)``."""
+    """Whether a class is a scene test of its own, in its own folder: one below ``@scene_test(...)``."""
     decorators = body.cls.decorators if body.cls is not None else ()
     return any((item.callee or item.text).rpartition(".")[2] == "scene_test" for item in decorators)
 
 
 def _runtime_of(body: Body) -> str:
-    """The runtime that a scene is for, as its decorator says: ``@scene_test(level=2, runtime="host_build_graph")``."""
+    """Return the runtime in a scene's decorator: ``@scene_test(level=2, runtime="host_build_graph")``."""
     for decorator in body.cls.decorators if body.cls is not None else ():
         named = decorator.keyword("runtime")
         if named is not None and isinstance(named.value, str):

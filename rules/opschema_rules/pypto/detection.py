@@ -1,4 +1,4 @@
-"""Detects that a tree holds programs for pypto's runtime, without importing the rest of the pack."""
+"""Detects trees with programs for pypto's runtime, without importing the rest of the pack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opschema_rules.shipped import shipped_pack
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
-"""Pattern of texts that may assign a name; not those that only read it, a string, or another object's name."""
+"""Pattern of texts that may assign a name; it does not match reads, strings, or names of other objects."""
 
 _SPECIFIES = re.compile(rb"\bTensorSpec\s*\(")
 _PASSES = re.compile(
@@ -31,8 +31,8 @@ _EXPECTS_ERROR = re.compile(rb"\b(?:raises|assertRaises\w*)\s*\(|\bxfail\b|\bexc
 
 
 class PyptoOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``signatures`` is how a kernel's signature meets the payload (``sum``, ``arg-index``, ``widest``), ``max-tensors`` and
-    ``max-scalars`` the limits of one kernel's arguments; what is not given is found in the tree.
+    """``signatures`` is how a kernel's signature is matched with the payload (``sum``, ``arg-index``, ``widest``),
+    ``max-tensors`` and ``max-scalars`` the limits of one kernel's arguments; options that are not set are derived from the tree.
     """
 
     signatures: Literal["", "sum", "arg-index", "widest"] = ""
@@ -46,8 +46,8 @@ def detect(project: Project, options: PyptoOptions) -> bool:
 
 
 def describing(project: Project) -> Iterator[str]:
-    """The Python files that may describe a program: they speak of ``func_id``, and assign a list of kernels. Templates of such
-    files are among them.
+    """Yield the Python files that may describe a program: they mention ``func_id`` and assign a list of kernels. Templates of
+    such files count too.
     """
     yield from _python(project, _DESCRIBES)
     templates = (path for path in project.workspace.files if path.endswith(".py.in"))
@@ -55,7 +55,7 @@ def describing(project: Project) -> Iterator[str]:
 
 
 def _is_template(data: bytes) -> bool:
-    """Whether a template is Python as it is: its placeholders stand in strings."""
+    """Whether a template is valid Python as it is: its placeholders are in strings."""
     # Not at the top: few trees have templates.
     import ast
 
@@ -74,7 +74,7 @@ def _describes(data: bytes) -> bool:
 
 
 def specifying(project: Project) -> Iterator[str]:
-    """The Python files that may pair specs of tensors with an entry in pypto's language. Specs that they take from other files
+    """Yield the Python files that may pair specs of tensors with an entry in pypto's language. Specs imported from other files
     are read there.
     """
     return _python(project, _SPECIFIES_ENTRY)
@@ -96,7 +96,7 @@ def _python(project: Project, scan: Reading[bytes, bool]) -> Iterator[str]:
 
 
 def reads(project: Project, options: PyptoOptions) -> Iterator[str]:
-    """The Python files that the pack reads in any case."""
+    """Yield the Python files that the pack always reads."""
     return chain(describing(project), specifying(project))
 
 

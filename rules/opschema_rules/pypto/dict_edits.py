@@ -1,4 +1,4 @@
-"""Edits of a description: a field more in a dict, other directions in a list, in the layout and the spelling of the file."""
+"""Edits a description: adds fields to a dict and replaces the directions in a list, in the file's own layout and spelling."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BEHIND = re.compile(r"\s*(?P<comma>,)?(?P<rest>[^\S\r\n]*(?:#[^\r\n]*)?)(?P<end
 
 
 def enum_of(program: Program) -> str:
-    """A description's name for the enum of directions (``D``); empty when none of its signatures says."""
+    """Return a description's name for the enum of directions (``D``); empty if no signature shows one."""
     parts: list[Part | None] = [*program.kernels, program.orchestration]
     spelled = (part.signature.enum for part in parts if part is not None and part.signature is not None)
     return next((name for name in spelled if name), "")
 
 
 def fix_of(file: PythonFile, title: str, edits: Iterable[Edit]) -> Fix:
-    """A fix of a description: a safe one, unless a comment goes with an entry that is removed."""
+    """Return a fix of a description; it is safe unless it removes a comment together with an entry."""
     found = tuple(FileEdit(file.path, edit) for edit in edits)
     if any("#" in file.text(item.edit.span) and "#" not in item.edit.replacement for item in found):
         return Fix(title, found, "unsafe", "it removes a comment with its entry")
@@ -31,18 +31,18 @@ def fix_of(file: PythonFile, title: str, edits: Iterable[Edit]) -> Fix:
 
 
 def spelled(directions: Sequence[Direction], enum: str) -> str:
-    """A list of directions in one line."""
+    """Return a list of directions on one line."""
     return f"[{', '.join(f'{enum}.{item.value}' for item in directions)}]"
 
 
 def add_field(file: PythonFile, fields: Expr, name: str, text: str, behind: str = "") -> Edit | None:
-    """Add a field to a dict, behind its last one or the one named; see :func:`add_fields`."""
+    """Return the edit that adds a field to a dict, after its last field or a named one; see :func:`add_fields`."""
     return add_fields(file, fields, {name: text}, behind)
 
 
 def add_fields(file: PythonFile, fields: Expr, new: Mapping[str, str], behind: str = "") -> Edit | None:
-    """Add fields to a dict, behind its last one or the one named; None for a dict without it, that is empty, or that unpacks
-    another there.
+    """Return the edit that adds fields to a dict, after its last field or a named one; None if the named one is missing, the
+    dict is empty, or another dict is unpacked there.
     """
     keys = [key for key in fields.items[::2] if not behind or key.value == behind]
     if not keys or keys[-1].kind != "const":
@@ -65,14 +65,14 @@ def add_fields(file: PythonFile, fields: Expr, new: Mapping[str, str], behind: s
 
 
 def _goes_on(source: str, matched: re.Match[str], last: bool) -> bool:
-    """Whether what is behind a value is understood: a comma, or the end of the dict."""
+    """Whether the text after a value is understood: a comma, or the end of the dict."""
     if not last:
         return matched["comma"] is not None
     return source[matched.end("rest") :][:1] in ("\r", "\n", "}")
 
 
 def turn_into(file: PythonFile, signature: Signature, directions: Sequence[Direction], enum: str) -> list[Edit]:
-    """Turn a signature that is known into other directions with the fewest edits; comments in it stay."""
+    """Return the fewest edits that give a known signature other directions; its comments are kept."""
     slots = signature.slots or ()
     if not slots or (signature.expr.kind == "tuple" and len(directions) < 2):
         return [Edit(signature.expr.span, spelled(directions, enum))]
@@ -94,7 +94,9 @@ def turn_into(file: PythonFile, signature: Signature, directions: Sequence[Direc
 def _changed(
     source: str, every: Sequence[Expr], start: int, own: Sequence[Expr], names: Sequence[str], indent: str | None
 ) -> Iterator[Edit]:
-    """Put new entries for some of a list's: the last ones one for one, and what is left over before them, or away."""
+    """Yield the edits that replace some entries of a list: the last ones one for one; surplus entries are added before them or
+    removed.
+    """
     more = names[: max(0, len(names) - len(own))]
     first = "".join(f"{name}{_between(indent)}" for name in more) if start == 0 else ""
     for expr, name in zip(own, names[len(more) :], strict=False):
@@ -108,7 +110,7 @@ def _changed(
 
 
 def _behind(source: str, last: Expr, names: Sequence[str], indent: str | None) -> Iterator[Edit]:
-    """Put names behind an entry, and behind the comment that is on its line."""
+    """Yield the edits that add names after an entry, and after the comment on its line."""
     matched = _BEHIND.match(source, last.end)
     alone = indent is not None and matched is not None and matched["end"] is not None
     if matched is not None and matched["comma"]:
@@ -122,7 +124,7 @@ def _behind(source: str, last: Expr, names: Sequence[str], indent: str | None) -
 
 
 def _removed(source: str, every: Sequence[Expr], start: int, end: int) -> Iterator[Edit]:
-    """Take some entries away, each with the comma behind it or, at the end of the list, before it."""
+    """Yield the edits that remove some entries, each with the comma after it or, at the end of the list, before it."""
     line, tail = _line_start(source, every[start].start), _BEHIND.match(source, every[-1].end)
     if end < len(every):
         yield Edit(Span(every[start].start, every[end].start), "")
@@ -139,7 +141,7 @@ def _between(indent: str | None) -> str:
 
 
 def _line_start(text: str, at: int) -> str | None:
-    """The line break and white space before a place; None when other text stands on its line."""
+    """Return the line break and white space before a place; None if other text precedes it on its line."""
     end = text.rfind("\n", 0, at)
     before = text[end + 1 : at]
     newline = "\r\n" if text[max(end - 1, 0) : end + 1] == "\r\n" else "\n"

@@ -1,4 +1,4 @@
-"""How often the code of a C++ file sets an event beyond its waits for it, whichever way it takes through branches and loops."""
+"""The balance of events in a C++ file: how often its code sets an event, minus how often it waits for it, on every path."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from opschema_cli.source.cpp_text import only_code
 
 
 class Net(NamedTuple):
-    """What code adds to a count: ``once``, and then ``each`` several times or never, by a loop or a branch."""
+    """The amount that code adds to a count: ``once``, and ``each`` any number of times, in a loop or branch."""
 
     once: int = 0
     each: int = 0
 
     @property
     def sign(self) -> int | None:
-        """1 where nothing is subtracted, -1 where nothing is added, 0 where neither is; None where both are."""
+        """1 if nothing is subtracted, -1 if nothing is added, 0 if neither; None if both."""
         signs = {_sign(self.once), _sign(self.each)} - {0}
         return None if len(signs) == 2 else signs.pop() if signs else 0
 
 
 Counts: TypeAlias = dict[str, "Net | None"]
-"""What code adds to the count of each key that it names; None where that is not known."""
+"""The amounts that code adds to the counts of keys; None if not known."""
 
 _TOKEN = re.compile(
     r"[{}();]|\b(?:if|else|for|while|do|switch|try|catch|return|break|continue|throw)\b|\b(?:set|wait)_flag\("
@@ -47,8 +47,9 @@ MAX_DEPTH = 100
 
 
 def balances(text: str, places: Mapping[int, tuple[str, int]], entry: str) -> list[Counts]:
-    """What each function of a file adds; ``places`` are the calls that count, each with its key and what it adds. ``entry`` is
-    called once, the others any number of times. Empty where the blocks of the file are not clear.
+    """Return the counts of each function of a file, and of the code outside them. ``places`` maps the offset of a call to its key
+    and the amount that it adds. ``entry`` is called once, the other functions any number of times. Empty if the blocks of the file
+    cannot be read.
     """
     with_directives, code = only_code(text), only_code(text, directives=False)
     if not _is_regular(with_directives) or _UNCLEAR.search(with_directives) or "\\\n" in code:
@@ -65,11 +66,11 @@ _UNCLEAR = re.compile(
     r"\bgoto\b|\basm\b|__asm|\brequires\b|\bnoreturn\b|<%|%>"
     r"|#[ \t]*define\b(?:[^\n\\]|\\.|\\\n)*(?:[{}]|\b(?:if|else|for|while|do|switch|case|return|break|continue|throw)\b)"
 )
-"""Code that leaves a function or changes its blocks in another way, and macros that may hold such."""
+"""Code that leaves a function or forms blocks in another way, and macros that may contain such code."""
 
 
 def _is_regular(code: str) -> bool:
-    """Whether each part of a conditional directive holds entire statements and blocks."""
+    """Whether each part of a conditional directive contains complete statements and blocks."""
     depth, around = 0, list[int]()
     for mark in _DIRECTIVE.finditer(code):
         if mark[0] in "{}":
@@ -87,7 +88,7 @@ def _is_regular(code: str) -> bool:
 
 
 def _ends_statement(code: str, at: int) -> bool:
-    """Whether what stands before the line of a directive is a complete statement, or another directive."""
+    """Whether a directive follows a complete statement or another directive."""
     while (line := code.rfind("\n", 0, max(at - 1, 0)) + 1) < at:
         before = code[line:at].strip()
         if before:
@@ -119,10 +120,10 @@ class _Reader:
         self._entry = entry
         self._tokens: Iterator[re.Match[str]] = _TOKEN.finditer(code)
         self._leaving = 0
-        """How many statements were read that may leave a loop or function."""
+        """The number of statements read so far that may leave a loop or function."""
         self.functions: list[Counts] = []
         self.outside: Counts = {}
-        """What stands outside of functions."""
+        """The counts of code outside of functions."""
         self._token = ""
         self._start = self._end = 0
         self._next()
@@ -144,7 +145,7 @@ class _Reader:
         self._next()
 
     def declarations(self, depth: int) -> None:
-        """What stands outside of functions, up to the end of the block: functions, and what holds some."""
+        """Read the declarations up to the end of a block: functions, namespaces, classes."""
         name = ""
         while self._token and self._token != "}":
             token = self._token
@@ -169,7 +170,7 @@ class _Reader:
                 self._next()
 
     def _function(self, name: str) -> None:
-        """The body of a function. What one adds that is called often, and may be left early, is not known."""
+        """Read the body of a function. If it is called often and may return early, its counts are not known."""
         leaving = self._leaving
         found = self._block(0)
         if name != self._entry and self._leaving != leaving:
@@ -178,7 +179,7 @@ class _Reader:
             self.functions.append(found)  # of those that are used
 
     def _block(self, depth: int) -> Counts:
-        """The statements up to the end of a block; nothing is known of those behind one that leaves it."""
+        """Read the statements up to the end of a block; the counts after one that leaves it are not known."""
         found: Counts = {}
         is_left = False
         while self._token != "}":
@@ -192,7 +193,7 @@ class _Reader:
         return found
 
     def _between(self) -> str:
-        """The text between the last token and this one."""
+        """Return the text between the previous token and this one."""
         return self._code[self._end : self._start].strip()
 
     def _statement(self, depth: int) -> Counts:
@@ -238,13 +239,13 @@ class _Reader:
         return found
 
     def _branch(self, depth: int) -> Counts:
-        """A branch; what one adds that may be left is not known where the branches meet."""
+        """Read a branch; if it may be left, its counts are not known after it."""
         leaving = self._leaving
         found = self._statement(depth)
         return found if self._leaving == leaving else {key: net if net == Net() else None for key, net in found.items()}
 
     def _repeated(self, depth: int) -> Counts:
-        """A loop or `switch`: only a loop is known, and none that may be left in a turn or never ends."""
+        """Read a loop or `switch`; only the counts of a loop are known that cannot be left early and may end."""
         word, found, leaving, head = self._token, dict[str, "Net | None"](), self._leaving, ""
         self._next()
         if word != "do":
@@ -259,7 +260,7 @@ class _Reader:
         return {key: _several(net) if is_known else None for key, net in found.items()}
 
     def _condition(self, found: Counts) -> str:
-        """The brackets behind a keyword."""
+        """Read the brackets after a keyword, and return their text."""
         if self._token != "(":
             raise _UnclearError
         start = self._start
@@ -267,7 +268,7 @@ class _Reader:
         return self._code[start : self._end]
 
     def _is_constant(self, head: str) -> bool:
-        """Whether a condition may be known when the code is compiled: a number, or a constant of the file."""
+        """Whether a condition may be known at compile time: a number, or a constant of the file."""
         match = _CONSTANT.match(head)
         if match is None or match[1] is None:
             return match is not None
@@ -275,7 +276,7 @@ class _Reader:
         return re.search(known, self._with_directives) is not None
 
     def _plain(self) -> Counts:
-        """A statement up to its semicolon; how often calls in it are made is not known."""
+        """Read a statement up to its semicolon; it is not known how often calls in it are made."""
         found: Counts = {}
         while self._token != ";":
             if self._token == "" or self._token in "})":
@@ -291,7 +292,7 @@ class _Reader:
         return found
 
     def _skip(self, found: Counts) -> None:
-        """Go behind the counterpart of a bracket."""
+        """Read up to the bracket that closes this one."""
         open_ = 0
         while self._token:
             open_ += self._token.endswith(("(", "{"))
@@ -303,7 +304,7 @@ class _Reader:
         raise _UnclearError
 
     def _note(self, found: Counts) -> None:
-        """Note a token of which it is not known how often it is reached."""
+        """Record a token that may be reached any number of times."""
         key = self._places.get(self._start, ("", 0))[0]
         if key:
             found[key] = None
@@ -311,26 +312,26 @@ class _Reader:
 
 
 def _add(found: Counts, more: Mapping[str, Net | None]) -> None:
-    """Add up what code adds, one behind the other."""
+    """Add the counts of code that runs next."""
     for key, net in more.items():
         before = found.get(key, Net())
         found[key] = _sum(before, net) if before is not None and net is not None else None
 
 
 def _sum(one: Net, other: Net) -> Net | None:
-    """One behind the other. It is not known what a loop or branch means for an event that is set before it."""
+    """Return the amount of two parts in a row; None if a loop or branch may use up an event that is set before it."""
     if (one.once and other.each) or one.each * other.each < 0:
         return None
     return Net(one.once + other.once, one.each + other.each)
 
 
 def _several(net: Net | None) -> Net | None:
-    """The same several times or never."""
+    """Return the amount of any number of repetitions."""
     return Net(0, net.once + net.each) if net is not None and net.sign is not None else None
 
 
 def _either(one: Net | None, other: Net | None) -> Net | None:
-    """One of both."""
+    """Return the amount of either of two branches."""
     if one is None or other is None or one == other:
         return one if one == other else None
     less, more = sorted((one, other), key=lambda net: abs(net.once))

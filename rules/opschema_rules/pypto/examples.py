@@ -1,4 +1,4 @@
-"""Builds the small program that a rule's example stands in.
+"""Builds the small program that contains a rule's example.
 
 A ``python`` fence stands below the imports of ``kernel_config.py``; a ``cpp`` fence is the body of the orchestration's
 entry; a fence with a path is that entire file. Kernels' sources are there, and empty.
@@ -63,7 +63,7 @@ _KERNEL = re.compile(r'"kernels" / "(\w+)" / "(\w+\.cpp)"')
 
 
 def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The files of an example's workspace, by path."""
+    """Return the files of an example's workspace, by path."""
     files = {CONFIG: HEAD + SOUND, SOURCE: _frame(BODY)}
     for info, text in fences:
         language, _, path = info.partition(" ")
@@ -78,7 +78,7 @@ def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _completed(text: str) -> str:
-    """A description with the sound parts that it leaves out."""
+    """Return a description with the omitted valid parts added."""
     parts = re.split(r"(?m)^(?=[A-Z_]+ = )", SOUND)
     return text + "".join(part for part in parts if part and not re.search(rf"(?m)^{part.split()[0]} = ", text))
 

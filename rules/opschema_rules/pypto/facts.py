@@ -16,7 +16,7 @@ Kind = Literal["in", "out", "inout", "no_dep", "scalar"]
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):
-    """One argument of a task's payload, in the order of the payload.
+    """One argument of a task's payload, in payload order.
 
     ``argument`` is the index of the orchestration's own tensor (``orch_args.tensor(3)``) that it is or views, -1 for any
     other tensor. ``created`` says that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
@@ -33,7 +33,7 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Payload(msgspec.Struct, frozen=True, array_like=True):
-    """The payload of one submit: its slots, or why they are not known, and where the trail ends."""
+    """The payload of one submit: its slots, or the reason why they are not known, and the place of that."""
 
     slots: tuple[Slot, ...] = ()
     unresolved: str = ""
@@ -41,7 +41,7 @@ class Payload(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def tensors(self) -> tuple[Slot, ...]:
-        """The slots that are tensors; scalars have no place in a signature."""
+        """The slots that are tensors; scalars are not part of a signature."""
         return tuple(slot for slot in self.slots if slot.kind != "scalar")
 
 
@@ -57,7 +57,7 @@ class KernelId(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Submit(msgspec.Struct, frozen=True, array_like=True):
-    """One submit call: the kernels of its task, and what it may pass.
+    """One submit call: the kernels of its task, and the payloads that it may pass.
 
     ``payloads`` are alternatives: one for each way through the branches before it. ``order`` counts the calls of an entry as
     they would run; ``conditional`` when it stands in a branch, ``looped`` when in a loop. Turns of a loop that can be
@@ -119,7 +119,7 @@ ScalarReading = Literal["float", "double", "integer", "converted"]
 
 
 class ScalarRead(msgspec.Struct, frozen=True, array_like=True):
-    """A scalar that code reads, by its index, and where it does so first."""
+    """A scalar that code reads, by its index, and the place of the first read."""
 
     index: int
     reading: ScalarReading
@@ -137,7 +137,7 @@ class Name(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Misfit(msgspec.Struct, frozen=True, array_like=True):
-    """A call that cannot be right, by its kind.
+    """A call that cannot be right, by kind.
 
     ``short``: an array of ``have`` numbers is passed for ``want`` dimensions. ``swapped``: a task is submitted with its payload in
     front of the kernel. ``unsubmitted``: a payload that is declared at ``have`` and filled, and that no followed code submits.
@@ -154,7 +154,7 @@ class Misfit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """An orchestration function, with what the functions that it calls submit.
+    """An orchestration function, including the submits of functions that it calls.
 
     ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first,
     ``needed`` the arguments that it takes whenever it runs, ``beyond`` the outputs that it takes of tasks that have fewer
@@ -179,6 +179,6 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Orchestration(msgspec.Struct, frozen=True, array_like=True):
-    """All entries of a file: its functions that are exported (``extern "C"``) and take the orchestration's arguments."""
+    """All entries of a file: its exported functions (``extern "C"``) that take the orchestration's arguments."""
 
     entries: tuple[Entry, ...] = ()

@@ -1,4 +1,4 @@
-"""Lists of numbers that no code of their file can have changed."""
+"""Lists of numbers that no code of their file can change."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile
 
 _PLAIN = frozenset(("list", "tuple", "range", "sorted", "reversed", "len", "map", "int"))
-"""Functions that change none of their arguments."""
+"""Functions that do not change their arguments."""
 
 _UNORDERED = frozenset(("set", "setcomp", "dict", "dictcomp", "lambda", "other"))
 _MAX_NAMES = 8
-"""Most names through which a list is followed."""
+"""Maximum number of names through which to follow a list."""
 
 _CHANGED = re.compile(r"""["']arg_index["'](?!\s*:)|\bupdate\((?:[^()]|\([^()]*\))*\barg_index\b""")
 
 
 def is_fixed(bodies: Sequence[Body], expr: Expr) -> bool:
-    """Whether nothing in a file can change the numbers that an ``arg_index`` is written as."""
+    """Whether nothing in a file can change the numbers of an ``arg_index``."""
     return not _sets_elsewhere(bodies[0].file) and _is_fixed(bodies, expr, _MAX_NAMES)
 
 
 @cached_on_argument
 def _sets_elsewhere(file: PythonFile) -> bool:
-    """Whether code of a file may give a dict the field, or change it."""
+    """Whether code of a file may assign a dict the field, or change it."""
     return _CHANGED.search(file.source.text) is not None
 
 
 def _is_fixed(bodies: Sequence[Body], expr: Expr, names: int) -> bool:
-    """Whether an expression is made of constants, lists and functions that are known, and of names that are used as the fields of
-    dicts only, so that nothing can change what they hold. Sets are not: how many elements they have is not known.
+    """Whether an expression only consists of constants, lists, known functions, and names that are used for nothing but the
+    fields of dicts, so that nothing can change their values. Sets do not count: their number of elements is not known.
     """
     parts = list(expr.walk())
     if names < 0 or any(
@@ -53,7 +53,7 @@ def _is_fixed_name(bodies: Sequence[Body], name: str, names: int) -> bool:
 
 
 def _is_only_a_field(body: Body, name: str) -> bool:
-    """Whether all that a file does with a name is to assign it once and to make it a field."""
+    """Whether a file only assigns a name once and uses it as a field."""
     text = body.file.source.text
     word = re.escape(name)
     uses = re.findall(rf"(?<!\w){word}(?!\w)", text)

@@ -18,7 +18,7 @@ _REPEATED = frozenset({"listcomp", "setcomp", "dictcomp", "generator"})
 
 
 def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs]) -> Iterator[UnknownKey]:
-    """The items that the golden function of a call surely reads although no spec has their name, where all specs are known."""
+    """Yield the items that a call's golden function always reads although no spec has their name, if all specs are known."""
     golden, compiles = _golden(call.keyword("golden_fn")), call.keyword("compile_only")
     if golden is None or "**" in call.keywords or not _may_run(bodies, body, call.keyword("golden_data")):
         return
@@ -38,14 +38,14 @@ def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs])
 
 
 def _golden(expr: Expr | None) -> Expr | None:
-    """The name of the golden function, perhaps under a condition (``None if args.no_golden else golden``)."""
+    """Return the name of the golden function, possibly under a condition (``None if args.no_golden else golden``)."""
     parts = expr.items[1:] if expr is not None and expr.kind == "ifexp" else [expr]
     named = [item for item in parts if item is not None and item.value is None and item.kind != "const"]
     return named[0] if len(named) == 1 and named[0].kind == "name" else None
 
 
 def _may_run(bodies: Bodies, body: Body, data: Expr | None) -> bool:
-    """Whether the golden function runs unless an option of the command line gives its results: ``golden_data=args.golden_data``."""
+    """Whether the golden function runs unless a command-line option supplies its results: ``golden_data=args.golden_data``."""
     if data is None or (data.kind == "const" and data.value is None):
         return True
     owner, _, option = data.text.partition(".") if data.kind == "name" else ("", "", "")
@@ -63,7 +63,7 @@ def _names_option(expr: Expr, option: str) -> bool:
 
 
 def _is_plain(golden: Body) -> bool:
-    """Whether a function takes the values alone, and only reads and writes items of them."""
+    """Whether a function only takes the values, and only reads and writes items of them."""
     function = golden.function
     if function is None or function.decorators or len(function.params) != 1:
         return False
@@ -91,7 +91,7 @@ def _is_item(expr: Expr, name: str) -> bool:
 
 
 def _read(golden: Body) -> Iterator[Expr]:
-    """The items that a golden function reads whenever it runs; not those that it writes itself."""
+    """Yield the items that a golden function reads in every run, except those that it writes itself."""
     assert golden.function is not None
     name = golden.function.params[0].name
     kept = [part for item in all_statements(golden.statements) if item.kind != "augassign" for part in _stored(item)]
@@ -106,7 +106,7 @@ def _read(golden: Body) -> Iterator[Expr]:
 
 
 def _stored(item: Statement) -> Iterator[Expr]:
-    """The targets of a statement, those of a tuple one by one."""
+    """Yield the targets of a statement; those of a tuple one by one."""
     waiting = list(targets(item))
     while waiting:
         target = waiting.pop()
@@ -117,14 +117,14 @@ def _stored(item: Statement) -> Iterator[Expr]:
 
 
 def _may_not_run(item: Statement) -> Iterator[Span]:
-    """The comprehensions of a statement, which may have no turn, and the annotation of a local variable."""
+    """Yield the comprehensions of a statement, which may have no iteration, and the annotation of a local variable."""
     yield from (expr.span for expr in own_expressions(item) if expr.kind in _REPEATED)
     if item.kind == "annassign":
         yield item.exprs[1].span
 
 
 def _surely_run(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """The statements that run whenever a function does, in blocks of ``with`` for contexts of torch's, too."""
+    """Yield the statements that run in every call of a function, including those in ``with`` blocks of torch contexts."""
     for item in statements:
         inner = list(all_statements([item]))
         if item.kind in ("expr", "assign", "annassign", "augassign", "return", "with"):

@@ -1,4 +1,4 @@
-"""The names that simpler's test harness (``simpler_setup``) takes: platforms, runtimes, settings of a case, read in the tree."""
+"""The names that simpler's test harness (``simpler_setup``) accepts in the tree: platforms, runtimes, settings of a case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORD = re.compile(r"\"(\w+)\"")
 
 
 class Harness(msgspec.Struct, frozen=True):
-    """The names that a harness takes, each set empty where the tree does not show them.
+    """The names that a harness accepts; a set is empty if the tree does not show its names.
 
     ``config`` and ``ring`` are the settings of a case's ``config`` and of ``runtime_env`` in it, ``fields`` those of a case, and
     ``required`` those that it cannot do without. ``members`` are the names that no argument of a test may have, empty where
@@ -43,7 +43,7 @@ class Harness(msgspec.Struct, frozen=True):
 
 @cached_on_argument
 def harness_of(project: Project) -> Harness:
-    """The harness that is part of the tree."""
+    """Return the harness in the tree."""
     workspace = project.workspace
     tests, platforms = (
         workspace.peek(path).decode("utf-8", "replace") if path in workspace.file_set else ""
@@ -69,18 +69,18 @@ def _runtimes(paths: Iterable[str]) -> frozenset[str]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The first string of each line."""
+    """Return the first string of each line."""
     return frozenset(match[1] for line in text.splitlines() if (match := _WORD.search(line)) is not None)
 
 
 def _keys(name: str, text: str) -> frozenset[str]:
-    """The strings of a set that the harness compares the keys of a mapping with."""
+    """Return the strings of a set that the harness compares the keys of a mapping with."""
     found = re.search(_KEYS.format(name), text)
     return frozenset(_WORD.findall(found[1])) if found is not None and text.count(name) > 1 else frozenset()
 
 
 def _members(text: str) -> frozenset[str]:
-    """The methods and properties of the builder of arguments, where it refuses arguments of these names and repeated ones."""
+    """Return the methods and properties of the argument builder, if it rejects arguments with these names and repeated ones."""
     found = _BUILDER.search(text)
     refuses = found is not None and "duplicate argument name" in found[0] and "conflicts with" in found[0]
     return frozenset(_MEMBER.findall(found[0])) if found is not None and refuses else frozenset()

@@ -1,4 +1,4 @@
-"""Includes of a program's C++: the runtime's headers and the standard library's, and others, which may hold anything."""
+"""Includes of a program's C++ files: headers of the runtime and the standard library, and others, which may contain anything."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CONTINUED = re.compile(r"\\\r?\n")
 
 
 def includes_others(text: str) -> bool:
-    """Whether a file includes code that is neither the runtime's nor the standard library's."""
+    """Whether a file includes code that belongs to neither the runtime nor the standard library."""
     return any(not _RUNTIME.fullmatch(item) and not _STANDARD.fullmatch(item) for item in _included(text))
 
 
 def headers_of(text: str) -> set[str]:
-    """The headers that a file includes and that have names of the runtime's."""
+    """Return the included headers that have names of the runtime's headers."""
     return {match[1] for item in _included(text) if (match := _RUNTIME.fullmatch(item)) is not None}
 
 
@@ -34,5 +34,5 @@ def _included(text: str) -> list[str]:
 
 
 def logical_lines(text: str) -> str:
-    """A text as the preprocessor reads it: without comments, and with its continued lines joined."""
+    """Return a text as the preprocessor reads it: without comments and with continued lines joined."""
     return _CONTINUED.sub("", without_comments(text))

@@ -1,4 +1,4 @@
-"""Calls in a kernel: functions of its file, instructions, and what is not known."""
+"""Calls in a kernel: functions of its file, instructions, and unknown functions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from opschema_rules.pypto.kernel_walk import NOTHING, Ref, Refs
 
 
 class Calls(Expressions):
-    """The expressions of one piece, with their calls."""
+    """The calls in the expressions of one piece."""
 
     def call(self, name: str, at: int, bracket: int) -> Refs:
-        """Follow a call, once; where its result leads."""
+        """Follow a call, once. Return where its result leads."""
         if bracket not in self.called:
             self.called[bracket] = self._call(name, at, bracket)
         return self.called[bracket]
@@ -64,7 +64,7 @@ class Calls(Expressions):
         return NOTHING
 
     def _gives_address(self, target: tuple[int, int], refs: Refs, span: Span) -> bool:
-        """Follow ``TASSIGN(variable, address)``; whether it is that."""
+        """Follow ``TASSIGN(variable, address)``. Return whether the call is one."""
         first, last = target
         name = self.tokens.words[first]
         if last != first + 1 or not is_name(name):
@@ -76,14 +76,14 @@ class Calls(Expressions):
         return True
 
     def _given(self, first: int, last: int) -> Refs:
-        """Where an argument leads; one that a pointer leads to (``*target``) may be written through a reference."""
+        """Return where an argument leads; the target of a pointer (``*target``) may be written through a reference."""
         is_target = last == first + 2 and self.tokens.words[first] == "*"
         if is_target and (refs := self.value(first + 1, last)) and all(level != "args" for level, _ in refs):
             return refs
         return self.value(first, last)
 
     def _is_view(self, name: str) -> bool:
-        """Whether a name is that or an alias of a view of memory, or of a pipe through it."""
+        """Whether a name is or aliases a view of memory, or a pipe through it."""
         alias = self.walk.file.aliases.get(name, "")
         return name == MAKES_GLOBAL or MAKES_GLOBAL in alias or PIPE.search(f"{name} {alias}") is not None
 
@@ -102,7 +102,7 @@ class Calls(Expressions):
                 self.walk.lose(frozenset(ref for ref in value if ref[0] == "slot"), f"`{name}()` copies it", span)
 
     def _is_atomic(self, span: Span) -> bool | None:
-        """Whether a store combines what it stores with what is there, by its template parameters; None if that is not sure."""
+        """Whether a store combines its value with the present one, by its template parameters; None if that is not known."""
         file = self.walk.file
         if file.has_atomic_mode:
             return None
@@ -133,7 +133,7 @@ class Calls(Expressions):
         return found
 
     def unfollowed(self, refs: Refs, reason: str, at: int, bracket: int, name: str = "") -> None:
-        """Note that a call which is not followed takes these."""
+        """Record that a call which is not followed takes these."""
         if CONTEXT.match(name):
             refs = frozenset(ref for ref in refs if ref[0] != "args")
         self.walk.lose(refs, reason, self.tokens.span(at, self.tokens.partner[bracket] + 1))

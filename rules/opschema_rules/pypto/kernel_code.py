@@ -15,7 +15,7 @@ from opschema_rules.pypto.model import Direction, Kernel, Program
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What the kernels of a task do to one of its tensors: where they read and write it, and why more is not known.
+    """Accesses of the kernels of a task to one of its tensors: where they read and write it, and the reason if that is unknown.
 
     ``absent`` says that no kernel of the task has any code to read, ``reads_first`` that each kernel which writes it has surely
     read it before, ``exchanged`` that data of other cores or ranks passes through
@@ -31,7 +31,7 @@ class Access(msgspec.Struct, frozen=True):
 
     @property
     def direction(self) -> Direction | None:
-        """The direction that the code shows; None when it is not known or there is no access of the kernels' own."""
+        """The direction that the code shows; None if it is not known or the kernels do not access it themselves."""
         if self.unresolved or self.exchanged or not (self.read or self.written):
             return None
         return Direction.INOUT if self.read and self.written else Direction.IN if self.read else Direction.OUT
@@ -39,7 +39,7 @@ class Access(msgspec.Struct, frozen=True):
 
 @cached_on_argument
 def arguments_of(kernel: Kernel) -> KernelCode | None:
-    """The arguments that a kernel uses on its core; None without a source."""
+    """Return the arguments that a kernel uses on its core; None without a source."""
     if kernel.source is None:
         return None
     found = kernel.program.project.readings(KERNEL_ARGUMENTS, [kernel.source]).get(kernel.source)
@@ -47,7 +47,7 @@ def arguments_of(kernel: Kernel) -> KernelCode | None:
 
 
 def code_of(kernel: Kernel) -> KernelCode | None:
-    """The same with what it does to their memory."""
+    """Return the arguments of a kernel with the effects on their memory."""
     found = arguments_of(kernel)
     if found is None or not found.brief or kernel.source is None:
         return found
@@ -56,14 +56,14 @@ def code_of(kernel: Kernel) -> KernelCode | None:
 
 
 def kernels_of(program: Program, submit: Submit) -> tuple[Kernel, ...] | None:
-    """The kernels of a task; None when one of them is not known."""
+    """Return the kernels of a task; None if one of them is not known."""
     found = [program.kernel(item.value) for item in submit.kernels]
     known = tuple(dict.fromkeys(kernel for kernel in found if kernel is not None))
     return known if known and all(found) else None
 
 
 def access(kernels: Sequence[Kernel] | None, positions: Iterable[int]) -> Access:
-    """What some kernels do to the tensors at these positions of their payload."""
+    """Return what some kernels do to the tensors at these positions of their payload."""
     if kernels is None:
         return Access(unresolved="its kernels are not known")
     codes = [(kernel, code_of(kernel)) for kernel in kernels]

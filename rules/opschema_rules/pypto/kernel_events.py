@@ -1,4 +1,4 @@
-"""The events by which a kernel's pipes wait for each other: each ``wait_flag()`` takes what one ``set_flag()`` has set."""
+"""The events that synchronize a kernel's pipes: each ``wait_flag()`` needs one ``set_flag()``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opschema_rules.pypto.kernel_walk import ENTRY
 
 _CALL = re.compile(r"\b(?:set|wait)_flag\(([^()]*)\)")
 _QUICK = (re.compile(r"set_flag\(([^()]*)\)"), re.compile(r"wait_flag\(([^()]*)\)"))
-"""The same by name, which is much faster to find."""
+"""The pattern for one name, which is much faster to find."""
 
 _WORD = re.compile(r"\b(?:set|wait)_flag\b")
 _PIPE = r"(PIPE_(?:S|V2?|M|MTE[1-5]|FIX|ALL))"
@@ -25,7 +25,7 @@ _UNCLEAR = re.compile(r"##|\bEvent\s*<|\bgoto\b|\basm\b|__asm|\brequires\b|defin
 
 
 class _Call:
-    """A call: the pipes and the event, and whether it waits."""
+    """A call: its pipes and event, and whether it waits."""
 
     def __init__(self, match: re.Match[str]) -> None:
         plain = _PLAIN.fullmatch(match[1])
@@ -35,11 +35,11 @@ class _Call:
 
 
 def event_faults(text: str) -> tuple[EventFault, ...]:
-    """The calls of ``set_flag()`` and ``wait_flag()`` in a file that surely have no counterpart.
+    """Return the calls of ``set_flag()`` and ``wait_flag()`` in a file that are known to have no counterpart.
 
-    That is known of two pipes and an event that a file only sets or only waits for, and of those that its code sets more or less
-    often than it waits for them on every path. Nothing is known where an event is computed, a macro names it, or other code of the
-    tree is included, nor of code that is compiled under other conditions than those of a core.
+    A call has none if the file only sets or only waits for the event, or if the code sets it more often than it waits for it, or
+    less often, on every path. Nothing is known if an event is computed, if a macro names it, if other code of the tree is included,
+    or if code is compiled under other conditions than those of a core.
     """
     set_for, waited_for = (sorted(quick.findall(text)) for quick in _QUICK)
     if set_for == waited_for:
@@ -58,7 +58,7 @@ def event_faults(text: str) -> tuple[EventFault, ...]:
 
 
 def _are_together(calls: Iterable[_Call], directives: Directives) -> bool:
-    """Whether calls are compiled all or none, and under no conditions but those of a core."""
+    """Whether calls are only compiled together, and under no conditions but those of a core."""
     conditions = {directives.conditions(call.span.start) for call in calls}
     around = conditions.pop()
     return not conditions and all(map(is_of_core, around)) and not is_dead(around)
@@ -72,7 +72,7 @@ def _by_key(calls: Iterable[_Call]) -> dict[str, list[_Call]]:
 
 
 def _signs(text: str, calls: Mapping[str, list[_Call]]) -> dict[str, int | None]:
-    """Whether the functions of a file set each event more (1) or less often (-1) than they wait for it; None where that is not
+    """Return for each event whether the functions of a file set it more (1) or less often (-1) than they wait for it; None if not
     known.
     """
     places = {call.span.start: (key, -1 if call.waits else 1) for key, own in calls.items() for call in own}
@@ -85,7 +85,7 @@ def _signs(text: str, calls: Mapping[str, list[_Call]]) -> dict[str, int | None]
 
 
 def _fault(calls: list[_Call], sign: int | None) -> EventFault | None:
-    """The first of the calls for an event that lacks a counterpart; ``sign`` says which are more, if that is known."""
+    """Return the first call for an event without a counterpart; ``sign`` tells which calls are more, if known."""
     waits, sets = [call for call in calls if call.waits], [call for call in calls if not call.waits]
     more, fewer = (waits, sets) if len(waits) > len(sets) else (sets, waits)
     if fewer and sign != (-1 if more is waits else 1):

@@ -1,4 +1,4 @@
-"""Expressions in a kernel: to which arguments they lead, and the memory that they read."""
+"""Expressions in a kernel: the arguments that they lead to, and the memory that they read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_ca
 ARITHMETIC = re.compile(
     r"\b(?:bool|char|short|int|signed|unsigned|float|double|half|bfloat16\w*|float\d+\w*|u?int\d+(?:_t)?|hifloat\w*)\b"
 )
-"""Types of numbers."""
+"""Number types."""
 
 MAX_ALIASES = 4
-"""Most aliases of aliases of a type that are followed."""
+"""Maximum length of a chain of type aliases to follow."""
 
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
 _QUESTION, _COLON = frozenset("?"), frozenset(":")
@@ -30,7 +30,7 @@ class Expressions(Variables, ABC):
     """The expressions of one piece."""
 
     def value(self, start: int, end: int) -> Refs:
-        """Where the value of an expression leads."""
+        """Return where the value of an expression leads."""
         if end - start == 1:
             variable = self.frame.find(self.tokens.words[start], self.block)
             return self.frame.values[variable] if variable is not None else NOTHING
@@ -56,14 +56,14 @@ class Expressions(Variables, ABC):
 
     @abstractmethod
     def call(self, name: str, at: int, bracket: int) -> Refs:
-        """Follow a call; where its result leads."""
+        """Follow a call. Return where its result leads."""
 
     @abstractmethod
     def unfollowed(self, refs: Refs, reason: str, at: int, bracket: int, name: str = "") -> None:
-        """Note that a call which is not followed takes these."""
+        """Record that a call which is not followed takes these."""
 
     def _sum(self, start: int, end: int) -> Refs:
-        """Operands with operators between them: an address and numbers that are added to it."""
+        """Follow operands and the operators between them: an address and numbers added to it."""
         refs, term, at, is_number, is_product, is_sum = NOTHING, NOTHING, start, False, False, False
         while at < end:
             result, behind = self.unary(at, end)
@@ -84,20 +84,20 @@ class Expressions(Variables, ABC):
         return NOTHING if is_number else refs
 
     def place(self, start: int, end: int) -> Refs:
-        """The memory that an expression stands for (``x[3]``), which may be written through a reference to it."""
+        """Return the memory of an expression such as ``x[3]``, which may be written through a reference."""
         if end - start < 2:
             return NOTHING
         result, behind = self.unary(start, end)
         return result.place if behind == end else NOTHING
 
     def read(self, result: Result, first: int, behind: int) -> Refs:
-        """Use the value of a result: memory that it stands for is read."""
+        """Use the value of a result: its memory is read."""
         if result.place:
             self.walk.effect(result.place, "read", self.tokens.span(first, behind))
         return result.refs
 
     def unary(self, at: int, end: int) -> tuple[Result, int]:
-        """An operand with the signs before it, and the token behind it."""
+        """Follow an operand with its prefix operators. Return it with the index of the next token."""
         found = (Result(), end) if self.sinks() else self._unary(at, end)
         self.rises()
         return found
@@ -128,7 +128,7 @@ class Expressions(Variables, ABC):
         return self._postfix(result, at, behind, end)
 
     def _counted(self, result: Result, at: int, behind: int) -> None:
-        """Note what ``++`` and ``--`` do; a list of arguments that is moved is not followed."""
+        """Record the effect of ``++`` and ``--``; a list of arguments that is moved is not followed."""
         if any(level == "args" for level, _ in result.refs):
             self.walk.lose_all("its arguments are reached by an offset")
         for kind in ("read", "written") if result.place else ():
@@ -175,7 +175,7 @@ class Expressions(Variables, ABC):
         return Result(self.value(at + 1, close)), close + 1
 
     def _cast(self, kind: str, refs: Refs, at: int, behind: int) -> Refs:
-        """A value as another type; one of a type that is not known is lost."""
+        """Follow a cast; a value cast to an unknown type is lost."""
         kind = self._spelled_out(kind)
         if refs and "*" not in kind and not WIDE.search(kind) and not ARITHMETIC.search(kind):
             self.walk.lose(refs, f"`{kind}` is not known", self.tokens.span(at, behind))
@@ -201,7 +201,7 @@ class Expressions(Variables, ABC):
         return frozenset(found)
 
     def _spelled_out(self, kind: str) -> str:
-        """A type with the aliases of the file replaced."""
+        """Return a type with the aliases of the file replaced."""
         aliases = self.walk.file.aliases
         for _ in range(MAX_ALIASES if aliases else 0):
             words = [aliases.get(word, word).strip() for word in kind.split()]
@@ -235,7 +235,7 @@ class Expressions(Variables, ABC):
             elif word in (".", "->") and at + 1 < end:
                 result, at = self._member(result, first, at, end)
             elif word == "(" and at in tokens.partner:
-                self.unfollowed(self._values(at) | result.refs, "what is called is not followed", first, at)
+                self.unfollowed(self._values(at) | result.refs, "the called function is not followed", first, at)
                 result, at = Result(), tokens.partner[at] + 1
             elif word in ("++", "--"):
                 self._counted(result, first, at + 1)
@@ -261,12 +261,12 @@ class Expressions(Variables, ABC):
         return Result(place=memory | result.place)
 
     def _lose_numbers(self, refs: Refs, first: int, behind: int) -> None:
-        """Lose arguments that are numbers to what follows, and that an object holds which is used as a pointer."""
+        """Lose numeric arguments that are part of the following code, and one in an object that is used as a pointer."""
         numbers = frozenset(ref for ref in refs if ref[0] == "slot")
         self.walk.lose(numbers, "an object that holds it is used as a pointer", self.tokens.span(first, behind))
 
     def _index(self, start: int, end: int) -> int | None:
-        """A number: literal, constant, or a sum of such."""
+        """Return the value of an index: a literal, a constant, or a sum of these."""
         total, sign = 0, 1
         for word in self.tokens.words[start:end]:
             if word in ("+", "-"):
@@ -309,7 +309,7 @@ class Expressions(Variables, ABC):
         return Result(frozenset(ref for ref in result.refs if ref[0] == "slot"), result.place), after
 
     def _values(self, bracket: int) -> Refs:
-        """Where the arguments of a call lead, or what they stand for."""
+        """Return where the arguments of a call lead, or the memory that they refer to."""
         if bracket not in self.called:
             self.called[bracket] = self._all_values(bracket)
         return self.called[bracket]

@@ -1,4 +1,4 @@
-"""The use that the C++ of a kernel makes of its arguments, as stored: plain data, so that a warm run reads no kernel.
+"""How the C++ code of a kernel uses its arguments, as stored: plain data, so that a warm run reads no kernel.
 
 Spans count characters of the file. What cannot be followed is lost with its reason, and never guessed.
 """
@@ -16,11 +16,11 @@ Core = Literal["", "aic", "aiv"]
 """The core that some code is compiled for; empty for both."""
 
 UseKind = Literal["tensor", "pointer", "number", "other"]
-"""How ``args[i]`` is used: as a pointer to a tensor's description, to anything else, as a number, or passed on as it is."""
+"""How ``args[i]`` is used: as a pointer to a tensor's description, to anything else, as a number, or passed on unchanged."""
 
 EffectKind = Literal["read", "written", "exchanged", "lost"]
-"""What is done to memory. Data of other cores of the task or of other ranks passes through what is ``exchanged``: no direction
-of the task follows from that.
+"""The effect on memory. Memory that is ``exchanged`` passes data of the task's other cores or of other ranks: it does not show a
+direction of the task.
 """
 
 
@@ -34,8 +34,8 @@ class ArgumentUse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Effect(msgspec.Struct, frozen=True, array_like=True):
-    """A place that reads or writes the memory that ``args[index]`` leads to, or where the trail ends: ``lost``, with the reason.
-    ``first`` says of a read that the kernel surely does it before any of its writes there.
+    """A place that reads or writes the memory that ``args[index]`` leads to, or where it could not be followed further:
+    ``lost``, with the reason. ``first`` is set for a read that is known to precede all of the kernel's writes there.
     """
 
     index: int
@@ -47,8 +47,8 @@ class Effect(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EventFault(msgspec.Struct, frozen=True, array_like=True):
-    """A call of ``wait_flag()`` (``waits``) or ``set_flag()`` with two pipes and an event that has no counterpart; ``have`` are the
-    calls of the other function with them.
+    """A call of ``wait_flag()`` (``waits``) or ``set_flag()`` with two pipes and an event that has no counterpart; ``have`` are
+    the calls of the other function with the same pipes and event.
     """
 
     key: str
@@ -88,7 +88,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     scalars: tuple[ScalarRead, ...] = ()
 
     def of_core(self, core: str) -> KernelCode:
-        """The code that is compiled for one core; all of it where the core is not known."""
+        """Return the code that is compiled for one core; all of it if the core is not known."""
         if core not in ("aic", "aiv"):
             return self
         uses = tuple(item for item in self.uses if item.core in ("", core))
@@ -96,15 +96,15 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
         return KernelCode(uses, effects, self.open, self.absent, self.brief, self.events, self.operands, self.scalars)
 
     def effect(self, index: int, kind: EffectKind) -> Effect | None:
-        """The first place that has this effect on an argument's memory."""
+        """Return the first place that has this effect on an argument's memory."""
         found = [item for item in self.effects if item.index == index and item.kind == kind]
         return min(found, key=lambda item: item.span) if found else None
 
     def reads_first(self, index: int) -> bool:
-        """Whether an argument's memory is surely read before it is written."""
+        """Whether an argument's memory is known to be read before it is written."""
         return any(item.index == index and item.first for item in self.effects)
 
     def lost(self, index: int) -> str:
-        """Why it is not known what is done to an argument's memory; empty where it is."""
+        """The reason why the effects on an argument's memory are not known; empty if they are."""
         found = self.effect(index, "lost")
         return self.open or (found.reason if found is not None else "")

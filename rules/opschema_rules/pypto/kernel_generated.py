@@ -1,4 +1,4 @@
-"""Operands that cannot be right of kernels that pypto's compiler wrote: these have one form for each statement, and are many."""
+"""Wrong operands in kernels that pypto's compiler wrote: these have one form per statement, and are numerous."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from opschema_rules.pypto.kernel_operands import always_compiled
 _GLOBAL = re.compile(r"GlobalTensor<")
 _MOVES = {"TLOAD": re.compile(r"TLOAD\((\w+), (\w+)\)"), "TSTORE": re.compile(r"TSTORE\((\w+), (\w+)\)")}
 _INDENT = 24
-"""Most spaces in front of the value of a variable, and one character more."""
+"""One more than the maximum number of spaces before the value of a variable."""
 
 _VALUE = re.compile(r"\s*([\w:]+)")
 _LONGEST = 80
-"""Most characters of a name, and before it on its line."""
+"""Maximum number of characters of a name and the text before it on its line."""
 
 _FEW = 8
-"""Most suspected calls whose names are searched for one by one."""
+"""Maximum number of candidate calls whose names are searched for one by one."""
 
 
 def generated_faults(text: str) -> tuple[OperandFault, ...]:
-    """The loads and stores of a generated file whose operands are exchanged: loads into a ``GlobalTensor``, or stores from one."""
+    """Return the loads and stores of a generated file with exchanged operands: loads into a ``GlobalTensor``, or stores from
+    one.
+    """
     tensors = {_assigned(text, match.start()) for match in _GLOBAL.finditer(text)} - {""}
     found = list(_exchanged(text, tensors)) if tensors else []
     code = only_code(text) if found else ""
@@ -47,7 +49,7 @@ def _exchanged(text: str, tensors: set[str]) -> Iterator[OperandFault]:
 
 
 def _assigned(text: str, at: int) -> str:
-    """The variable that is declared with the value at a place; empty for a type."""
+    """Return the variable that is declared with the value at a place; empty for a type."""
     if not text[max(0, at - _INDENT) : at].rstrip().endswith("="):
         return ""
     words = text[max(0, at - _LONGEST) : at].rstrip()[:-1].split()
@@ -59,7 +61,7 @@ def _is_statement(text: str, at: int) -> bool:
 
 
 def _is_only_global(text: str, name: str) -> bool:
-    """Whether each variable of a name is declared as a ``GlobalTensor`` with a value."""
+    """Whether every variable with a name is declared as a ``GlobalTensor`` with a value."""
     at, begin = -1, f"{name} ="
     while (at := text.find(begin, at + 1)) >= 0:
         is_inside = text[at - 1].isalnum() or text[at - 1] == "_"
@@ -73,7 +75,7 @@ def _is_only_global(text: str, name: str) -> bool:
 
 
 def repeated_arguments(uses: Iterable[ArgumentUse]) -> Iterator[OperandFault]:
-    """The arguments that a generated entry unpacks a second time, in place of one that it leaves out: it unpacks all in order."""
+    """Yield the arguments that a generated entry unpacks twice while it skips another one: it unpacks all of them in order."""
     known = list(uses)
     taken: set[int] = set()
     every = {use.index for use in known}

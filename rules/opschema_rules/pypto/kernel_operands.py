@@ -1,4 +1,4 @@
-"""Operands of a kernel's loads and stores that cannot be right, in kernels that are written by hand."""
+"""Wrong operands of loads and stores in hand-written kernels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import OperandFault
 
 _FEW = 8
-"""Most places of a name, in other names too, that are looked at one by one."""
+"""Maximum number of places of a name, including in longer names, to examine one by one."""
 
 _MANY = 64
-"""Most tensors of a kernel whose places are searched one by one."""
+"""Maximum number of tensors of a kernel to search for one by one."""
 
 _ALIAS = re.compile(r"using\s+(\w+)\s*=\s*(?:pto::)?(GlobalTensor|Tile|TileLeft|TileRight|TileAcc)\s*<")
 _VARIABLE = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*(?:(\([^;{}]*\))\s*|\{[^;{}]*\}\s*)?;")
@@ -28,15 +28,17 @@ _MADE_OVER = re.compile(r"\w+[({]\s*(\w+)")
 _ELEMENTS = frozenset(
     {"float", "half", "bfloat16_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
-"""Types that stand for nothing else in a kernel."""
+"""Types that mean nothing else in a kernel."""
 
 _DECLARES = re.compile(r"__gm__ (?:const )?\w+\s*\*\s*\w+\Z")
 _BRACE = re.compile(r"[{}]")
 _NEAR = 100
-"""Most characters before a name in its declaration."""
+"""Maximum number of characters before a name in its declaration."""
 
 _DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*(?:[,)=\[]|:(?!:)))|>[\s&*]*([A-Za-z_]\w*)")
-"""A name that is declared in another way: as a parameter, with a value, in the head of a loop, or with a template's type."""
+"""A name with another kind of declaration: a parameter, a variable with a value, one in a loop header, or one of a template's
+type.
+"""
 
 _PARAMETERS = re.compile(r"\(\s*(?:\)|(?:const\s+)?\w+[&*]*\s+[&*]*\w+\s*[,)])")
 """The parameters of a function that is declared."""
@@ -48,8 +50,8 @@ _UNCLEAR = re.compile(r"##|#\s*define\s+T(?:LOAD|STORE)\b")
 
 
 def operand_faults(text: str) -> tuple[OperandFault, ...]:
-    """The loads and stores of a file whose operands are exchanged, loads that the next one overwrites, and tensors of the global
-    memory (``GlobalTensor``) that nothing uses. Names that stand for several things are left out.
+    """Return the loads and stores of a file with exchanged operands, loads that the next one overwrites, and unused tensors of
+    the global memory (``GlobalTensor``). Names with several meanings are left out.
     """
     if "GlobalTensor" not in text or _UNCLEAR.search(text):
         return ()
@@ -62,7 +64,7 @@ def operand_faults(text: str) -> tuple[OperandFault, ...]:
 
 
 def always_compiled(text: str, faults: Iterable[OperandFault]) -> Iterator[OperandFault]:
-    """The faults outside of conditions of the preprocessor but those for a core."""
+    """Yield the faults outside of preprocessor conditions, except those for a core."""
     known = list(faults)
     conditions = read_directives(text).conditions if known else None
     for item in known:
@@ -71,7 +73,7 @@ def always_compiled(text: str, faults: Iterable[OperandFault]) -> Iterator[Opera
 
 
 def _is_mixed(text: str) -> bool:
-    """Whether there may be a tensor over memory of other elements: a quick search, as nearly all kernels are right."""
+    """Whether there may be a tensor over memory of other elements; a quick search, as nearly all kernels are right."""
     tensors, pointers = _elements_of(text)
     for alias, want in list(tensors.items())[:_MANY]:
         at = text.find(f"{alias} ")
@@ -84,13 +86,13 @@ def _is_mixed(text: str) -> bool:
 
 
 def _elements_of(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The elements of each type of tensors, and of each pointer into the global memory, where these are known."""
+    """Return the known element types of each tensor type and of each pointer into the global memory."""
     tensors = _types(_ELEMENT.findall(text))
     return tensors, _types((name, of) for of, name in _POINTER.findall(text)) if tensors else {}
 
 
 def _elements(code: str) -> Iterator[OperandFault]:
-    """The tensors of the global memory that are made of a pointer to elements of another type: these do not compile."""
+    """Yield the tensors of the global memory made from a pointer to elements of another type: these do not compile."""
     (tensors, pointers), left = _elements_of(code), _FEW
     for match in _OVER.finditer(code):
         of, name, pointer = match.groups()
@@ -107,7 +109,7 @@ def _elements(code: str) -> Iterator[OperandFault]:
 
 
 def _is_declared(code: str, name: str, at: int) -> bool:
-    """Whether a pointer at a place is one that the same function declares, and no other variable of the file has its name."""
+    """Whether the pointer at a place is declared in the same function, and no other variable of the file has its name."""
     declared: re.Match[str] | None = None
     for match in re.finditer(rf"(?:\w\s+|[*&>]\s*){name}\b(?!\s*\()", code):
         before = code[max(0, match.start() - _NEAR) : match.end()]
@@ -128,7 +130,7 @@ def _is_declared(code: str, name: str, at: int) -> bool:
 
 
 def _types(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The type of each name that has one type of elements only."""
+    """Return the type of each name that only has one element type."""
     found: dict[str, str] = {}
     for name, of in pairs:
         found[name] = of if found.get(name, of) == of else ""
@@ -136,7 +138,7 @@ def _types(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _is_suspect(code: str) -> bool:
-    """Whether there may be any of these: a few quick searches, as nearly all kernels are right."""
+    """Whether there may be any of these faults; a few quick searches, as nearly all kernels are right."""
     aliases = [match[1] for match in _ALIAS.finditer(code) if match[2] == "GlobalTensor"]
     tensors = {name for alias in set(aliases[:_MANY]) for name in re.findall(rf"{alias}\s+(\w+)", code)}
     moves = _MOVES.findall(code)
@@ -164,7 +166,7 @@ def _faults(code: str, whole: str) -> Iterator[OperandFault]:
 
 
 def _names(code: str) -> tuple[dict[str, Span], dict[str, Span]]:
-    """The variables that are tensors of the global memory, and those that are tiles, each declared as that alone."""
+    """Return the variables that are tensors of the global memory, and those that are tiles; each is declared as nothing else."""
     kinds: dict[str, set[bool | None]] = {}
     for match in _ALIAS.finditer(code):
         kinds.setdefault(match[1], set()).add(match[2] == "GlobalTensor")

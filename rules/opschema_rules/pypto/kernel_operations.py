@@ -1,4 +1,4 @@
-"""What instructions and the runtime's own functions do to the memory that they are given."""
+"""Effects of instructions and of the runtime's own functions on the memory that they get."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COPIES_BYTES = re.compile(r"(?:std::|__builtin_)?mem(?:cpy|move)\Z")
 NO_EFFECT = re.compile(
     r"(?:dcci|dsb|dc_preload|pipe_barrier|set_flag|wait_flag|sizeof|TPREFETCH\w*|TPRINT|printf|cce_printf|assert|likely|unlikely)\Z"
 )
-"""Functions that leave the contents of memory alone."""
+"""Functions that do not change the contents of memory."""
 
 CONTEXT = re.compile(r"get_\w+\Z")
-"""The runtime's functions that take a kernel's ``args`` and read the context behind all arguments (``intrinsic.h``)."""
+"""Runtime functions that take a kernel's ``args`` and read the context after all arguments (``intrinsic.h``)."""
 
 PIPE = re.compile(r"\bTPipe\b")
-"""An object that passes tiles between the cores of a task. Its buffer in global memory serves on A2A3 only (pto-isa)."""
+"""An object that passes tiles between the cores of a task. Its buffer in global memory is only used on A2A3 (pto-isa)."""
 
 OF_MEMORY: dict[str, tuple[EffectKind | None, ...]] = {
     **dict.fromkeys(("TPUSH", "TPOP", "TFREE", "TALLOC"), ("exchanged", None)),
@@ -36,29 +36,29 @@ OF_MEMORY: dict[str, tuple[EffectKind | None, ...]] = {
     "st_dev": (None, "written", None),
     "ld_dev": ("read", None),
 }
-"""What other instructions do to the memory of each argument (pto-isa: ``TPUT(remote, local, tile)``): nothing to that of a tile, a
-pipe or a number, for which None stands.
+"""Effects of other instructions on the memory of each argument (pto-isa: ``TPUT(remote, local, tile)``); None for a tile, a pipe
+or a number.
 """
 
 AS_NUMBER = ("from_u64",)
-"""The runtime's functions that return a number with the bits of another."""
+"""Runtime functions that return a number with the bits of another."""
 
 ATOMIC = re.compile(r"\b(?:AtomicType|Atomic(?:Add|Max|Min)\w*)\b")
-"""A template parameter by which a store adds to what is there."""
+"""A template parameter that makes a store add to the present value."""
 
 ATOMIC_MODE = re.compile(r"\b(?:set_atomic_\w+|set_st_atomic_cfg|SetAtomic\w*)\b")
-"""A mode in which stores add to what is there."""
+"""A mode in which stores add to the present value."""
 
 TENSOR = re.compile(r"\b(?!GlobalTensor\b)\w*Tensor(?:Desc\w*|Data)?\b[^<>]*\*")
 """The type of a pointer to a tensor's description."""
 
 MEMORY = re.compile(r"(?:data|data_as|addr|data_ptr|get_ptr|ptr|GetPhyAddr)\Z")
-"""Members of a tensor that are its memory."""
+"""Members of a tensor that refer to its memory."""
 
 HANDLE = ("buffer",)
 """Members of a tensor that hold its memory."""
 
 SHAPES = re.compile(r"(?:[GS]et(?:Shape|Stride|ValidShape|Layout)\w*|shapes?|strides?|numel|size)\Z")
-"""Members that concern a tensor's form only."""
+"""Members that only concern the shape of a tensor."""
 
 MAKES_GLOBAL = "GlobalTensor"

@@ -1,4 +1,4 @@
-"""The order of a kernel's accesses to memory: which reads surely come before all writes of the same memory.
+"""The order of a kernel's memory accesses: the reads that are known to precede all writes of the same memory.
 
 Only what is written in a few plain forms is sure: a ``TLOAD`` whose tile is stored again after some arithmetic, or ``p[i] += x``,
 in a function that is called without a condition. Everything else may be the first access or not.
@@ -31,25 +31,25 @@ _LAMBDA = re.compile(r"(?:[^\w\])\s]|\breturn)\s*\[(?!\[)")
 _UNKNOWN_MACRO = re.compile(r"\b(?!T[A-Z]+\b)[A-Z][A-Z0-9_]+\s*\(|(?<=[;{}])\s*[A-Z][A-Z0-9_]+\s*;")
 
 _MOST = 200
-"""Most pieces between a load and a store that are looked at."""
+"""Maximum number of pieces between a load and a store to examine."""
 
 
 class Spot(NamedTuple):
-    """The place of an access: the number of the call in which it happens, and that of the piece of the function's body."""
+    """The place of an access: the number of its call, and the number of the piece in the function's body."""
 
     call: int
     piece: int
 
 
 class Body(msgspec.Struct, frozen=True):
-    """The body of a function that is called, and where; None for the entry."""
+    """The body of a called function, and the place of the call; None for the entry."""
 
     pieces: Pieces
     caller: Spot | None
 
 
 class Written(msgspec.Struct, frozen=True):
-    """All writes of some memory, in one call and on one core: the first, and the blocks that all of them are in."""
+    """All writes of some memory, in one call and on one core: the first one, and the blocks that contain all of them."""
 
     first: Spot
     core: str
@@ -57,7 +57,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def in_order(effects: Mapping[Effect, Iterable[Spot]], bodies: Sequence[Body], file: KernelText) -> Iterator[Effect]:
-    """The same effects, with those reads marked that come before any write. ``bodies`` are those of the calls."""
+    """Yield the effects, with the reads marked that precede all writes. ``bodies`` are those of the calls."""
     writes: dict[int, list[tuple[Spot, str]]] = {}
     reads: dict[int, list[tuple[Spot, str]]] = {}
     for effect, spots in effects.items():
@@ -76,7 +76,7 @@ class _Order(msgspec.Struct):
     file: KernelText
 
     def is_first(self, access: tuple[Spot, str], writes: Sequence[tuple[Spot, str]]) -> bool:
-        """Whether a read surely happens, and before all of these writes."""
+        """Whether a read is certain, and precedes all of these writes."""
         (read, core), written = access, self._written(writes)
         if written is None or written.first.call != read.call or not self._is_reached(read, written):
             return False
@@ -89,7 +89,7 @@ class _Order(msgspec.Struct):
         return read.piece < written.first.piece and _is_stored(pieces, read.piece, written.first.piece)
 
     def _written(self, writes: Sequence[tuple[Spot, str]]) -> Written | None:
-        """Where all writes are; None where several calls or cores write."""
+        """Return the place of all writes; None if several calls or cores write."""
         if len({spot.call for spot, _ in writes}) != 1 or len({core for _, core in writes}) != 1:
             return None
         first = min(spot for spot, _ in writes)
@@ -98,7 +98,7 @@ class _Order(msgspec.Struct):
         return Written(first, writes[0][1], frozenset.intersection(*around))
 
     def _is_reached(self, read: Spot, written: Written) -> bool:
-        """Whether the code up to the first write surely runs as it is written, in each of the functions that lead there."""
+        """Whether the code up to the first write always runs as written, in each function that leads there."""
         if not self._runs(read, until=written.first.piece):
             return False
         at = self.bodies[read.call].caller
@@ -119,14 +119,14 @@ class _Order(msgspec.Struct):
         return plain and jump > at.piece and macro > until and pieces.first(_LAMBDA) == pieces.count
 
     def _macro(self, pieces: Pieces) -> int:
-        """The first piece that names a macro of the file which may be code."""
+        """Return the first piece that names a macro of the file that may be code."""
         return min(
             (pieces.naming(name)[0] for name in self.file.code_macros if pieces.naming(name)), default=pieces.count
         )
 
 
 def _is_stored(pieces: Pieces, read: int, write: int) -> bool:
-    """Whether a load's tile, or what is computed from it, is what is stored first."""
+    """Whether the first store writes a load's tile, or a value computed from it."""
     load, block = _INSTRUCTION.fullmatch(pieces.piece(read).text), pieces.piece(read).block
     if load is None or load[1] != "TLOAD" or write - read > _MOST:
         return False

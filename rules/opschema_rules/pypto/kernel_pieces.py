@@ -1,4 +1,4 @@
-"""The statements of a kernel's function: which of them name an identifier, and the block that each is in."""
+"""The statements of a kernel function: which of them name an identifier, and the block of each."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _BLOCK = re.compile(r"[{}]|for\s*\(")
 _GUARD = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(!?)\s*([A-Za-z_]\w*)\s*\)\s*\Z")
 
 SHORT = 5
-"""Longest name that is searched for with a pattern, which is compiled once."""
+"""Maximum length of a name to search for with a pattern, which is compiled once."""
 
 
 MAX_AROUND = 60
-"""Most blocks around a piece that are looked at."""
+"""Maximum number of blocks around a piece to examine."""
 
 REACH = 300
-"""Most characters before a brace that tell what it is for."""
+"""Maximum number of characters before a brace that show its purpose."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A stretch between two of ``;``, ``{`` and ``}``: a statement, or part of one. ``block`` is the block that it is in."""
+    """The text between two of ``;``, ``{`` and ``}``: a statement, or part of one. ``block`` is its block."""
 
     start: int
     text: str
@@ -40,7 +40,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Pieces:
-    """The statements of a function. ``around`` is the block around each block, -1 around the first."""
+    """The statements of a function. ``around`` is the enclosing block of each block, -1 for the outermost."""
 
     def __init__(self, function: Function) -> None:
         self._file, self._first = function.file, function.body_at
@@ -60,7 +60,7 @@ class Pieces:
         return len(self._text)
 
     def piece(self, index: int) -> Piece:
-        """The piece of a number."""
+        """Return the piece with a number."""
         found = self._pieces.get(index)
         if found is None:
             start = self._ends[index - 1] + 1 if index else 0
@@ -73,7 +73,7 @@ class Pieces:
         return found
 
     def blocks_of(self, index: int) -> frozenset[int]:
-        """The block of a piece, and those around it; of very many the inner ones."""
+        """Return the block of a piece and the enclosing ones; if there are very many, the inner ones."""
         found, block = set[int](), self.piece(index).block
         while block >= 0 and len(found) < MAX_AROUND:
             found.add(block)
@@ -86,12 +86,12 @@ class Pieces:
         return len(self._ends) + 1
 
     def is_plain(self, index: int) -> bool:
-        """Whether a piece is in no blocks but those of cores, and such that are only scopes."""
+        """Whether a piece is only in blocks for cores, and in blocks that are mere scopes."""
         blocks = self.blocks_of(index)
         return len(blocks) < MAX_AROUND and not any(self._conditional[block] for block in blocks)
 
     def first(self, pattern: re.Pattern[str]) -> int:
-        """The number of the first piece that matches a pattern; behind the last one if none does."""
+        """Return the number of the first piece that matches a pattern; one past the last if none does."""
         if pattern not in self._searched:
             match = pattern.search(self._text)
             at = bisect.bisect_left(self._ends, match.end() - 1) if match is not None else self.count
@@ -99,14 +99,14 @@ class Pieces:
         return self._searched[pattern]
 
     def naming(self, name: str) -> list[int]:
-        """The numbers of the pieces that name an identifier."""
+        """Return the numbers of the pieces that name an identifier."""
         if name not in self._naming:
             places = mentions(self._text, name)
             self._naming[name] = list(dict.fromkeys(bisect.bisect_left(self._ends, at) for at in places))
         return self._naming[name]
 
     def _find_blocks(self) -> None:
-        """Where each block begins and ends; the head of a loop is in the block of the loop."""
+        """Find the beginning and end of each block; the header of a loop belongs to the loop's block."""
         text, open_, braces = self._text, [(-1, 0, "")], dict[int, int]()
         ended = ""
         for match in _BLOCK.finditer(text):
@@ -136,7 +136,7 @@ class Pieces:
             self._note(end + 1, open_[-1])
 
     def _head(self, at: int, opened: int, open_: list[tuple[int, int, str]], braces: dict[int, int]) -> None:
-        """The head of a loop."""
+        """Enter the header of a loop."""
         text = self._text
         close = matching(text, opened - 1)
         body = close + 1
@@ -161,7 +161,7 @@ class Pieces:
         self._blocks.append(block[1:])
 
     def _guard(self, at: int, ended: str) -> str:
-        """The core that the condition of a block asks for."""
+        """Return the core that the condition of a block tests for."""
         constants = self._file.core_constants
         if not constants:
             return ""
@@ -182,7 +182,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 def parameters_of(function: Function) -> list[Parameter]:
-    """The parameters of a function, in order; one without a name has an empty one."""
+    """Return the parameters of a function, in order; an unnamed one has an empty name."""
     tokens = Tokens(function.parameters, function.parameters_at)
     found: list[Parameter] = []
     for first, last in tokens.split(0, len(tokens)):
@@ -193,7 +193,7 @@ def parameters_of(function: Function) -> list[Parameter]:
 
 
 def mentions(text: str, name: str) -> Iterator[int]:
-    """The places of an identifier."""
+    """Yield the places of an identifier."""
     if len(name) <= SHORT:
         for match in _short(name).finditer(text):
             before = text[match.start() - 1 : match.start()]
@@ -215,13 +215,13 @@ def _short(name: str) -> re.Pattern[str]:
 
 
 def _before(text: str, at: int) -> str:
-    """The end of the piece before a brace."""
+    """Return the end of the piece before a brace."""
     first = max(text.rfind(sign, at - REACH if at > REACH else 0, at) for sign in ";{}")
     return text[first + 1 if first >= 0 else max(0, at - REACH) : at]
 
 
 def _with_initialisers(text: str) -> str:
-    """A body in which the braces of initialisers are round, so that those that are left are of blocks."""
+    """Return a body with the braces of initializers replaced by parentheses, so that the remaining braces are those of blocks."""
     found: list[str] = []
     at = 0
     open_: list[bool] = []

@@ -1,4 +1,4 @@
-"""One statement of a kernel: the variables that it makes lead to arguments, and the memory that it reads or writes."""
+"""One statement of a kernel: where the variables that it declares lead, and the memory that it reads or writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Statement(Calls):
     """Follows one piece of a function."""
 
     def follow(self) -> None:
-        """Apply it."""
+        """Apply the statement."""
         start = 0
         closed = set(self.tokens.partner.values())
         for at, word in enumerate(self.tokens.words):
@@ -34,7 +34,7 @@ class Statement(Calls):
         self._statement(start, len(self.tokens))
 
     def _parameters(self, at: int) -> None:
-        """Parameters of a lambda, which may have the names of variables around it."""
+        """Declare the parameters of a lambda, which may have the names of variables around it."""
         close = self.tokens.partner.get(at) if self.tokens.word(at, len(self.tokens)) == "(" else None
         for first, last in self.tokens.split(at + 1, close) if close is not None else ():
             declared = self.tokens.declared(first, last)
@@ -75,7 +75,7 @@ class Statement(Calls):
                 declares = self._part(first, last, declares)
 
     def _part(self, start: int, end: int, declares: bool) -> bool:
-        """One of the declarators or expressions between commas; whether it declares."""
+        """Follow one of the declarators or expressions between commas. Return whether it declares something."""
         tokens = self.tokens
         at = tokens.find(ASSIGNING, start, end)
         head = at if at >= 0 else end
@@ -115,13 +115,13 @@ class Statement(Calls):
         self.bind((self.block, name), refs)
 
     def _returns_reference(self) -> bool:
-        """Whether the function returns one."""
+        """Whether the function returns a reference."""
         function = self.frame.function
         head = function.file.text[max(0, function.parameters_at - REACH) : function.parameters_at]
         return "&" in re.split(r"[;{}]", head)[-1]
 
     def _constructed(self, bracket: int) -> Refs:
-        """What an object is made of: ``GlobalData g(pointer, shape)``."""
+        """Return where the constructor arguments of an object lead: ``GlobalData g(pointer, shape)``."""
         refs: Refs = NOTHING
         for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
             refs |= self.value(first, last)
@@ -133,7 +133,7 @@ class Statement(Calls):
         return refs
 
     def assign(self, start: int, at: int, end: int) -> Refs:
-        """``a = b``, ``a[i] += b``."""
+        """Follow ``a = b`` and ``a[i] += b``."""
         refs = self.value(at + 1, end)
         target, behind = self.unary(start, at)
         compound = self.tokens.words[at] != "="
@@ -142,7 +142,7 @@ class Statement(Calls):
         if behind < at:  # not an expression that can be assigned to
             self.read(target, start, at)
             refs |= self.place(at + 1, end)
-            self.walk.lose(refs, "what it is assigned to is not followed", self.tokens.span(start, at))
+            self.walk.lose(refs, "the target of its assignment is not followed", self.tokens.span(start, at))
         elif target.place:
             self.walk.effect(target.place, "written", self.tokens.span(start, at))
             if compound:
@@ -156,7 +156,7 @@ class Statement(Calls):
         return refs
 
     def _store(self, start: int, at: int, refs: Refs, target: Result) -> None:
-        """A value that is kept in a variable, or in a field of one."""
+        """Store a value in a variable, or in a field of one."""
         name = self.tokens.words[start]
         local = self.frame.find(name, self.block)
         if at == start + 1 and is_name(name):

@@ -1,4 +1,4 @@
-"""The text of a kernel's C++ file: its functions without comments, strings and directives, and the core each part is for.
+"""The text of a kernel's C++ file: its functions without comments, strings and directives, and the core that each part is for.
 
 Kernels are generated in thousands of lines, of which few concern their arguments. So they are not parsed as a tree: functions
 are cut out when they are asked for, and a statement is only looked at if it names what is followed.
@@ -39,23 +39,23 @@ _ROUND = re.compile(r"[()]")
 _STATEMENT = re.compile(r"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|return|break|continue|goto)\b")
 
 MAX_HEAD = 5_000
-"""Most characters of the head of a loop."""
+"""Maximum number of characters of a loop header."""
 
 MAX_MENTIONS = 200
-"""Most mentions of a function among which its definition is searched for."""
+"""Maximum number of mentions of a function among which to search for its definition."""
 
 MAX_PLACES = 2_000
-"""Most places of a name that are looked at."""
+"""Maximum number of places of a name to examine."""
 
 MAX_SEARCHES = 1_000
-"""Most functions of a file that are searched for."""
+"""Maximum number of functions of a file to search for."""
 
 DEAD = "dead"
 """In place of a core: code that is never compiled."""
 
 
 class Function(msgspec.Struct, frozen=True):
-    """A function with a body. Both texts have spaces in place of what is no code; the numbers are where they begin in the file."""
+    """A function with a body. Both texts have spaces in place of anything but code; the numbers are their offsets in the file."""
 
     file: KernelText
     name: str
@@ -76,13 +76,13 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     text: str
 
     def core(self, offset: int) -> str:
-        """The core for which a character is compiled."""
+        """Return the core for which a character is compiled."""
         starts, cores = self._cores
         return cores[bisect.bisect_right(starts, offset) - 1]
 
     @cached_property
     def _cores(self) -> tuple[list[int], list[str]]:
-        """From which character on code is for which core."""
+        """The offsets from which on code is for a core, and these cores."""
         if "CUBE" not in self.text and "VEC" not in self.text and _CONSTANT.search(self.text) is None:
             return [0], [""]
         ends: dict[int, int] = {}
@@ -102,7 +102,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return starts, cores
 
     def is_conditional(self, offset: int) -> bool:
-        """Whether a character is compiled under a condition other than one of the core."""
+        """Whether a character is compiled under a condition other than that of a core."""
         conditions = self._directives.conditions(offset) if "#" in self.text else ()
         return not all(map(is_of_core, conditions))
 
@@ -121,7 +121,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return found
 
     def functions(self, name: str) -> list[Function]:
-        """The definitions of a function, those that are never compiled left out."""
+        """Return the definitions of a function, without those that are never compiled."""
         known: dict[str, list[Function]] = self._functions
         if name not in known:
             mentions = islice(self.mentions(name) if len(known) < MAX_SEARCHES else (), MAX_MENTIONS)
@@ -131,7 +131,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _scanned(self) -> list[int]:
-        """The characters that were searched for brackets so far; a text is searched some twenty times at most."""
+        """The numbers of characters searched for brackets so far; a text is searched at most about twenty times."""
         return [0]
 
     @cached_property
@@ -139,7 +139,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def _function(self, name: str, at: int) -> Function | None:
-        """The definition whose name is at a place; None where it is another mention."""
+        """Return the definition whose name is at a place; None if the place is another mention."""
         opened = _OPENS.match(self.text, at + len(name))
         if opened is None or self.core(at) == DEAD:
             return None
@@ -157,7 +157,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return blank(self.text)
 
     def _closing(self, opened: int) -> int:
-        """The bracket that closes another, comments and directives left out; -1 when there is none."""
+        """Return the bracket that closes another one, ignoring comments and directives; -1 if there is none."""
         depth, end = 0, len(self.text)
         if self._scanned[0] > 20 * end + 1_000_000:
             return -1
@@ -173,7 +173,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return end if end < len(self.text) else -1
 
     def _next(self, start: int, wanted: str) -> int:
-        """The next bracket outside of any other, if it is a certain one; -1 where a statement ends before it."""
+        """Return the next bracket outside of any other, if it is the wanted one; -1 if a statement ends before it."""
         depth = 0
         for match in _BRACKET.finditer(self._code, start + 1):
             if match[0] == wanted and depth == 0:
@@ -190,7 +190,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return _QUALIFIERS.match(text) is not None
 
     def mentions(self, name: str) -> Iterator[int]:
-        """The places of an identifier in code."""
+        """Yield the places of an identifier in code."""
         at, left = self.text.find(name), MAX_PLACES
         while at >= 0 and left:
             end, left = at + len(name), left - 1
@@ -207,7 +207,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return opened >= 0 and self.text.find("*/", opened + 2, at) < 0
 
     def constant(self, name: str) -> int | None:
-        """The number that a name stands for everywhere; None when it is not known."""
+        """Return the number that a name refers to everywhere; None if it is not known."""
         if name not in self._constants:
             self._constants[name] = self._constant(name)
         return self._constants[name]
@@ -231,7 +231,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def macros(self) -> dict[str, set[str]]:
-        """The words in the bodies of macros, their parameters left out; macros without any are left out."""
+        """The words in the bodies of macros, without parameters; macros without any words are left out."""
         found: dict[str, set[str]] = {}
         for macro in self._directives.macros if "define" in self.text else ():
             words = set(_WORD.findall(macro.body)).difference(_WORD.findall(" ".join(macro.parameters or ())))
@@ -241,12 +241,12 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def code_macros(self) -> frozenset[str]:
-        """The macros that may be statements or conditions: those with parameters, and those that are not only an expression."""
+        """The macros that may be statements or conditions: those with parameters, and those that are not just an expression."""
         macros = self._directives.macros if "define" in self.text else ()
         return frozenset(item.name for item in macros if item.parameters is not None or _STATEMENT.search(item.body))
 
     def words_of(self, macro: str) -> set[str]:
-        """The words in the body of a macro, and in those of the macros that it uses."""
+        """Return the words in the body of a macro and of the macros that it uses."""
         if macro not in self._words:
             found, waiting = set[str](), [macro]
             while waiting:
@@ -268,7 +268,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Names that ``using`` and ``typedef`` give to types, with these."""
+        """Names of types introduced by ``using`` and ``typedef``, with the types."""
         found = {match[1]: match[2] for match in _USING.finditer(self.text)}
         found.update({match[2]: match[1] for match in (_TYPEDEF.finditer(self.text) if "typedef" in self.text else ())})
         return found
@@ -280,12 +280,12 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def has_atomics(self) -> bool:
-        """Whether stores may be atomic, and so read what they add to."""
+        """Whether stores may be atomic, and so read the value that they add to."""
         return self._has(ATOMIC)
 
     @cached_property
     def has_atomic_mode(self) -> bool:
-        """Whether all stores may be atomic, as a mode says that is set before."""
+        """Whether all stores may be atomic, by a mode that is set before."""
         return self._has(ATOMIC_MODE)
 
     def _has(self, words: re.Pattern[str]) -> bool:
@@ -294,7 +294,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
 
 def blank(text: str) -> str:
-    """A text with spaces in place of comments and directives, and 0 for literals."""
+    """Return a text with spaces in place of comments and directives, and 0 for literals."""
     pieces: list[str] = []
     at = 0
     for kind, start, end in parts(text):
@@ -306,7 +306,7 @@ def blank(text: str) -> str:
 
 
 def matching(text: str, start: int) -> int:
-    """The round bracket that closes the one at ``start`` of a text without comments; -1 when there is none."""
+    """Return the closing parenthesis for the one at ``start`` of a text without comments; -1 if there is none."""
     depth = 0
     for match in _ROUND.finditer(text, start, start + MAX_HEAD):
         depth += 1 if match[0] == "(" else -1
@@ -321,17 +321,17 @@ def is_of_core(condition: Condition) -> bool:
 
 
 def other_core(core: str) -> str:
-    """The other of the two cores."""
+    """Return the other of the two cores."""
     return {"aic": "aiv", "aiv": "aic"}.get(core, core)
 
 
 def one_core(core: str) -> Core:
-    """A core, or none."""
+    """Return a core, or none."""
     return "aic" if core == "aic" else "aiv" if core == "aiv" else ""
 
 
 def both(one: str, other: str) -> str:
-    """The core for which code is compiled under two demands."""
+    """Return the core for which code with two conditions is compiled."""
     if not one or not other or one == other:
         return one or other
     return DEAD

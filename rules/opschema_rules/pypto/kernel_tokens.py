@@ -1,4 +1,4 @@
-"""Tokens of one C++ statement, and the few forms of it that following a kernel's arguments needs."""
+"""Tokens of one C++ statement, and the few forms needed to follow a kernel's arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*|->|::|<<=?|[-+*/%&|^=!<>]=|&&|\|\||
 _ARGUMENTS = re.compile(r"(?<=\w)(?<!_cast)<[\w\s:,.*&+-]*>(?=\s*(?:[({,>)*&;]|::|[A-Za-z_]|\Z))")
 _ROUNDS = 4
 MAX_ANGLE = 500
-"""Most tokens of a list of template arguments."""
+"""Maximum number of tokens in a list of template arguments."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 ASSIGNING = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="))
@@ -26,7 +26,7 @@ _IN_TYPE = re.compile(r"[A-Za-z_]\w*\Z|\d[\w.']*\Z|(?:::|,|\*|&|\+|-|/|%|\.\.\.)
 
 
 def without_arguments(text: str) -> str:
-    """A text with spaces in place of lists of template arguments, but of casts, whose type matters."""
+    """Return a text with spaces in place of template arguments, except those of casts, whose type matters."""
     if "<" not in text:
         return text
     for _ in range(_ROUNDS):
@@ -77,7 +77,7 @@ class Tokens:
         return len(self.words)
 
     def span(self, first: int, behind: int) -> Span:
-        """The stretch of the file from a token to the one before another."""
+        """Return the span in the file from one token up to another."""
         last = min(behind, len(self.words)) - 1
         return Span(self._offsets[first], self._offsets[last] + len(self.words[last]))
 
@@ -86,11 +86,11 @@ class Tokens:
         return [self._start + match.start() for match in _TOKEN.finditer(self._text)]
 
     def word(self, index: int, end: int) -> str:
-        """The token at an index; empty from ``end`` on."""
+        """Return the token at an index; empty from ``end`` on."""
         return self.words[index] if index < end else ""
 
     def behind_angle(self, index: int, end: int) -> int:
-        """The token behind a list of template arguments that begins at ``index``; that one itself when there is none."""
+        """Return the index after a list of template arguments that begins at ``index``; ``index`` itself if there is none."""
         if self.word(index, end) != "<":
             return index
         depth, at, last = 0, index, min(end, index + MAX_ANGLE)
@@ -110,7 +110,7 @@ class Tokens:
         return index
 
     def behind_name(self, index: int, end: int) -> tuple[str, int]:
-        """The last part of a qualified name, and the token behind it; template arguments count where something follows them."""
+        """Return the last part of a qualified name, and the index after it; template arguments count if something follows them."""
         name, at = self.words[index], index + 1
         while at < end:
             behind = self.behind_angle(at, end)
@@ -129,7 +129,7 @@ class Tokens:
         return is_name(word) or (word in ("*", "&", "&&") and is_name(self.word(index + 1, end)))
 
     def declared(self, start: int, end: int) -> tuple[str, int] | None:
-        """The name that a statement declares first, and the token behind that; None when it declares none."""
+        """Return the first name that a statement declares, and the index after it; None if it declares none."""
         at, has_type = start, False
         while at < end:
             word = self.words[at]
@@ -149,7 +149,7 @@ class Tokens:
         return None
 
     def is_type(self, start: int, end: int) -> bool:
-        """Whether tokens in brackets are surely a type: a pointer, or a number's."""
+        """Whether tokens in brackets are known to be a type: a pointer or number type."""
         at = start
         named = False
         while at < end and (is_name(self.words[at]) or self.words[at] == "::"):
@@ -162,7 +162,7 @@ class Tokens:
         return all(word in ("*", "&", "const", "volatile") or word.startswith("__") for word in self.words[at:end])
 
     def split(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The stretches between commas that stand in no bracket, nor in a list of template arguments."""
+        """Yield the stretches between commas outside of brackets and template arguments."""
         first = at = start
         if "," not in self._kinds:
             at = end
@@ -182,7 +182,7 @@ class Tokens:
             yield first, end
 
     def find(self, words: frozenset[str], start: int, end: int) -> int:
-        """The first of some tokens that stands in no bracket; -1 without."""
+        """Return the first of some tokens outside of brackets; -1 if there is none."""
         at = end if words.isdisjoint(self._kinds) else start
         while at < end:
             word = self.words[at]

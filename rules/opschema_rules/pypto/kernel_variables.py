@@ -18,14 +18,14 @@ WIDE = re.compile(r"\b(?:u?int64_t|uintptr_t|intptr_t|size_t|auto|long|union)\b"
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Where an expression leads. ``place`` is the memory that it stands for (``x[3]``), which is read if its value is."""
+    """Where an expression leads. ``place`` is the memory that it refers to (``x[3]``), which is read if its value is."""
 
     refs: Refs = NOTHING
     place: Refs = NOTHING
 
 
 class Variables:
-    """One piece, with the variables that it sees. ``called`` is where its calls lead that were followed, by their bracket."""
+    """One piece, with the variables that it sees. ``called`` is where the results of its followed calls lead, by bracket."""
 
     def __init__(self, walk: KernelWalk, frame: Frame, block: int, tokens: Tokens) -> None:
         self.walk = walk
@@ -36,7 +36,7 @@ class Variables:
         self._depth = 0
 
     def sinks(self) -> bool:
-        """Go one level deeper; whether that is too deep to follow."""
+        """Go one level deeper. Return whether that is too deep to follow."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             self.walk.lose_all("its statements nest too deeply")
@@ -49,14 +49,14 @@ class Variables:
     # -- variables -----------------------------------------------------------------------------------------------------
 
     def bind(self, variable: tuple[int, str], refs: Refs) -> None:
-        """Say that a variable may lead to some arguments, too."""
+        """Record that a variable may also lead to some arguments."""
         known, refs = self.frame.values.get(variable, NOTHING), self.walk.followed(refs)
         if refs and not refs <= known:
             self.frame.values[variable] = known | refs
             self.frame.push(variable[1], known | refs)
 
     def abandon(self, variable: tuple[int, str] | None, reason: str, span: Span) -> None:
-        """Say that a variable may lead elsewhere than to the memory that it is known to lead to."""
+        """Record that a variable may lead to memory other than the known one."""
         self.walk.lose(
             pointers(self.frame.values.get(variable, NOTHING)) if variable is not None else NOTHING, reason, span
         )
@@ -66,7 +66,7 @@ class Variables:
         return name in self.frame.parameters or self.block_of(name) >= 0
 
     def block_of(self, name: str) -> int:
-        """The block that declares a variable, as far as it is seen from here; -1 without."""
+        """Return the block that declares a variable, as seen from here; -1 if there is none."""
         parts = self.frame.pieces
         seen = set[int]()
         block = self.block
@@ -77,7 +77,7 @@ class Variables:
         return max((piece.block for piece in pieces if piece.block in seen and _declares(piece.text, name)), default=-1)
 
     def narrow(self, refs: Refs, words: list[str]) -> None:
-        """Note an argument that a variable of a type takes as it is."""
+        """Record an argument that a variable of a type holds unchanged."""
         text = " ".join(words)
         for level, index in refs:
             if level == "slot" and "*" not in words and not WIDE.search(text):
@@ -85,7 +85,7 @@ class Variables:
 
 
 def pointers(refs: Refs) -> Refs:
-    """The memory and the tensors among some places."""
+    """Return the memory and the tensors among some places."""
     return frozenset(ref for ref in refs if ref[0] != "slot")
 
 

@@ -21,7 +21,9 @@ from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, o
 from opschema_rules.pypto.kernel_tokens import Tokens
 
 Level = Literal["args", "slot", "tensor", "memory"]
-"""What a value is: the list of arguments, one of them as a number, a pointer to a tensor's description, or into its memory."""
+"""The kinds of values: the list of arguments, one of them as a number, a pointer to a tensor's description, or one into its
+memory.
+"""
 
 Ref: TypeAlias = "tuple[Level, int]"
 Refs: TypeAlias = "frozenset[Ref]"
@@ -32,27 +34,27 @@ ENTRY = "kernel_entry"
 """The function that the runtime calls (simpler, ``kernel.h``)."""
 
 MAX_STEPS = 30_000
-"""Most steps that are followed in one file: statements, twenty tokens of a long one, or a search in 20,000 characters. The
+"""Maximum number of steps to follow in one file: statements, twenty tokens of a long one, or a search in 20,000 characters. The
 largest kernel of simpler takes 3,200.
 """
 
 MAX_DEPTH = 60
-"""Deepest nesting of expressions and statements that is followed."""
+"""Maximum nesting of expressions and statements to follow."""
 
 MAX_CALLS = 400
-"""Most calls with different arguments that are followed in one file."""
+"""Maximum number of calls with different arguments to follow in one file."""
 
 MAX_MACROS = 200
-"""Most macros of a file that are followed. Those of simpler's kernels have at most ten."""
+"""Maximum number of macros of a file to follow. Simpler's kernels have up to ten."""
 
 MAX_NESTING = 30
-"""Deepest nesting of calls that is followed."""
+"""Maximum depth of calls to follow."""
 
 _POINTER_CAST = re.compile(r"\*\s*(?:__\w+__\s*)?[>)]")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A function with what is passed: where each parameter leads, the numbers among the arguments, and for which core."""
+    """A function with its arguments: where each parameter leads, the numbers among the arguments, and the core."""
 
     function: tuple[str, int]
     arguments: tuple[Refs, ...]
@@ -61,8 +63,8 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Frame(msgspec.Struct):
-    """A function that is followed. ``values`` are where variables lead, by the block that declares them; ``queue`` the
-    pieces to look at.
+    """A function that is followed. ``values`` are where variables lead, by the block that declares them; ``queue`` holds the
+    pieces to examine.
     """
 
     function: Function
@@ -78,7 +80,7 @@ class Frame(msgspec.Struct):
     returned: Refs = NOTHING
 
     def push(self, name: str, refs: Refs) -> None:
-        """Look at the statements that name a variable; where that is only a number, at those that make a pointer."""
+        """Queue the statements that name a variable; if that is only a number, those that make a pointer."""
         numbers = all(level == "slot" for level, _ in refs)
         self.searched += self.pieces.length
         for index in self.pieces.naming(name):
@@ -87,7 +89,7 @@ class Frame(msgspec.Struct):
                 heapq.heappush(self.queue, index)
 
     def find(self, name: str, block: int) -> tuple[int, str] | None:
-        """The variable of that name which a block sees."""
+        """Return the variable with that name that a block sees."""
         around = self.pieces.around
         while block >= 0:
             if (block, name) in self.values:
@@ -128,15 +130,15 @@ class KernelWalk:
     # -- notes ---------------------------------------------------------------------------------------------------------
 
     def lose_all(self, reason: str) -> None:
-        """Say that the kernel may use any argument."""
+        """Record that the kernel may use any argument."""
         self.open = self.open or reason
 
     def use(self, index: int, kind: UseKind, span: Span) -> None:
-        """Note a use of an argument."""
+        """Record a use of an argument."""
         self.uses[ArgumentUse(index, kind, span, one_core(self.core))] = None
 
     def effect(self, refs: Refs, kind: EffectKind, span: Span, reason: str = "") -> None:
-        """Note an access to the memory of an argument."""
+        """Record an access to the memory of an argument."""
         found = {index for level, index in refs if level in ("tensor", "memory")}
         if len(found) > 1 and kind != "lost":
             kind, reason = "lost", "a variable leads to several arguments"
@@ -145,14 +147,14 @@ class KernelWalk:
             self.effects.setdefault(effect, {})[self._spot] = None
 
     def lose(self, refs: Refs, reason: str, span: Span) -> None:
-        """Say that something that is not followed has these."""
+        """Record that unfollowed code has these."""
         if any(level == "args" for level, _ in refs):
             self.lose_all(reason)
         slots: set[Ref] = {("memory", index) for level, index in refs if level == "slot"}
         self.effect(refs | slots, "lost", span, reason)
 
     def followed(self, refs: Refs) -> Refs:
-        """Those of some that are followed."""
+        """Return those that are followed."""
         if self.follows_memory or not refs:
             return refs
         return frozenset(ref for ref in refs if ref[0] in ("args", "slot"))
@@ -160,7 +162,7 @@ class KernelWalk:
     # -- functions -----------------------------------------------------------------------------------------------------
 
     def enter(self, function: Function, arguments: tuple[Refs, ...], numbers: Mapping[int, int]) -> Refs:
-        """Follow a function with its arguments; where its result leads."""
+        """Follow a function with its arguments. Return where its result leads."""
         parameters = parameters_of(function)
         takes_all = any(("args", -1) in refs for refs in arguments)
         known = {parameters[at].name: number for at, number in numbers.items() if at < len(parameters) and takes_all}
@@ -211,7 +213,7 @@ class KernelWalk:
         self.core, self._spot = outer, spot
 
     def _lose_in_macros(self, frame: Frame) -> None:
-        """Lose the variables that stand in bodies of macros which a function uses."""
+        """Lose the variables that occur in the bodies of macros used by a function."""
         if len(self.file.macros) > MAX_MACROS:
             self.lose_all("its file defines too many macros")
             return

@@ -22,7 +22,7 @@ _ENTRIES = frozenset({"jit", "jit.host"})
 
 
 def full_name(bodies: Bodies, body: Body, dotted: str, hops: int = MAX_CALLS) -> str:
-    """A dotted name in full, as imports and aliases of imported names say; empty for any other."""
+    """Return the full name of a dotted name, through imports and aliases of imported names; empty for any other."""
     name = bodies.imported_name(body, dotted)
     if name or not hops:
         return name
@@ -35,13 +35,13 @@ def full_name(bodies: Bodies, body: Body, dotted: str, hops: int = MAX_CALLS) ->
 
 
 def language_name(bodies: Bodies, body: Body, dotted: str) -> str:
-    """The name in pypto's language (``Out``, ``jit.host``); empty where it is of another module."""
+    """Return the name in pypto's language (``Out``, ``jit.host``); empty if it belongs to another module."""
     full = full_name(bodies, body, dotted) if dotted else ""
     return full.removeprefix(f"{_LANGUAGE}.").removeprefix("distributed.") if full.startswith(f"{_LANGUAGE}.") else ""
 
 
 def direction_of(bodies: Bodies, body: Body, annotation: Expr | None, hops: int = MAX_CALLS) -> DslDirection | None:
-    """The direction that the annotation of a parameter says; None when it is not known."""
+    """Return the direction in the annotation of a parameter; None if it is not known."""
     if annotation is None:
         return None
     head = annotation.items[0] if annotation.kind == "subscript" else annotation
@@ -56,7 +56,7 @@ def direction_of(bodies: Bodies, body: Body, annotation: Expr | None, hops: int 
 
 
 def resolve(bodies: Bodies, body: Body, dotted: str) -> Resolution:
-    """The meaning of a name, also through a module that a script imports from its own folder."""
+    """Return the meaning of a name, also through a module that a script imports from its own folder."""
     first, _, rest = dotted.partition(".")
     found = [item for item in (body.binder(first) or bodies.module(body.file)).scope.imports if item.name == first]
     for item in found if len(found) == 1 and not rest and not found[0].level and found[0].attr else ():
@@ -69,7 +69,7 @@ def resolve(bodies: Bodies, body: Body, dotted: str) -> Resolution:
 
 
 def called(bodies: Bodies, body: Body, call: Expr) -> Body | None:
-    """The body of the function that a call calls; None when it is not known."""
+    """Return the body of the function that a call calls; None if it is not known."""
     if call.callee.partition(".")[0] == body.this and body.this:
         return bodies.called(body, call.callee)
     found = resolve(bodies, body, call.callee) if call.callee else Unresolved("it is computed")
@@ -77,7 +77,7 @@ def called(bodies: Bodies, body: Body, call: Expr) -> Body | None:
 
 
 def entries(bodies: Bodies, body: Body, expr: Expr, hops: int = MAX_CALLS) -> Iterator[Body]:
-    """The functions that ``fn=`` or ``program=`` stands for: one ``@pl.jit`` function, or the orchestration of a program."""
+    """Yield the functions that ``fn=`` or ``program=`` refers to: one ``@pl.jit`` function, or the orchestration of a program."""
     if expr.kind == "call":
         target = called(bodies, body, expr) if hops else None
         if target is not None and len(target.scope.returns) == 1:
@@ -93,13 +93,15 @@ def entries(bodies: Bodies, body: Body, expr: Expr, hops: int = MAX_CALLS) -> It
 
 
 def is_entry(bodies: Bodies, body: Body) -> bool:
-    """Whether the body is of a function that is compiled by itself: ``@pl.jit`` or ``@pl.jit.host``, called or not."""
+    """Whether the body belongs to a function that is compiled on its own: ``@pl.jit`` or ``@pl.jit.host``, with or without
+    parentheses.
+    """
     names = body.function.decorator_names if body.function is not None else []
     return any(language_name(bodies, body.parent or body, name) in _ENTRIES for name in names)
 
 
 def _orchestration(bodies: Bodies, ref: ClassRef) -> Iterator[Body]:
-    """The one function of a program that the host calls."""
+    """Yield the only function of a program that the host calls."""
     holder = bodies.cls(ref)
     if holder is None or not _is_program(bodies, holder, ref.cls):
         return
@@ -117,7 +119,7 @@ def _is_program(bodies: Bodies, holder: Body, cls: Class) -> bool:
 
 
 def _kind(bodies: Bodies, holder: Body, function: Function) -> str | None:
-    """The type of a function of a program; None for one that a level or a role places, or whose type is not known."""
+    """Return the type of a function of a program; None if a level or a role places it, or if its type is not known."""
     for decorator in function.decorators:
         name = language_name(bodies, holder, decorator.callee or decorator.text)
         if name == "function":

@@ -1,4 +1,4 @@
-"""Calls between functions of pypto's language, which have to pass as many arguments as the functions take."""
+"""Calls between functions of pypto's language, which must pass as many arguments as the functions take."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _CALLED = frozenset({"jit.inline", "jit.incore", "jit.opaque", "inline", "functi
 
 
 def wrong_calls(bodies: Bodies, entry: Body, seen: set[Body]) -> Iterator[WrongCall]:
-    """The calls of such functions in an entry, and in those that it calls, with a wrong number of arguments; each function is
-    looked at once, as ``seen`` says.
+    """Yield the calls of such functions with a wrong number of arguments, in an entry and in the functions that it calls;
+    ``seen`` holds the functions already checked.
     """
     waiting = [entry]
     while waiting:
@@ -32,7 +32,7 @@ def wrong_calls(bodies: Bodies, entry: Body, seen: set[Body]) -> Iterator[WrongC
 
 
 def _is_called(bodies: Bodies, target: Body) -> bool:
-    """Whether a function has one decorator, of those, and only plain parameters."""
+    """Whether a function has exactly one decorator, which is one of these, and only plain parameters."""
     function, around = target.function, target.parent
     if function is None or around is None or len(function.decorators) != 1:
         return False

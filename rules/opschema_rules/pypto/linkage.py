@@ -1,4 +1,4 @@
-"""C++ functions that surely have another name when they are compiled, as they are defined without ``extern "C"``.
+"""C++ functions that are known to have a mangled name because they are defined without ``extern "C"``.
 
 Macros and headers may give a function its linkage. So a file counts only if it never says `extern`, includes nothing but the
 runtime's headers and the standard library's, and has nothing that may be a macro outside of functions.
@@ -35,7 +35,7 @@ _API = re.compile(
     r"(?:pto_orchestration_api|pto_arg_with_deps|pto_async_kernel_api|tensor|intrinsic|pipe_sync)\.h"
     r"|pto/(?:pto-inst|(?:comm|common|cpu|npu)/[\w/-]+)\.hpp"
 )
-"""Headers of the runtime and of pto-isa that orchestrations and kernels include; a tree need not have them."""
+"""Headers of the runtime and of pto-isa that orchestrations and kernels include; a tree does not need to contain them."""
 
 _HEADER = re.compile(r"\.h(?:pp)?\Z")
 _DEEPEST = 20
@@ -48,8 +48,8 @@ _MACRO = re.compile(
 
 
 def without_linkage(workspace: Workspace, text: str, name: str, parameters: str) -> Span | None:
-    """The name of a function in its only definition, if the function surely has C++ linkage; ``parameters`` is the pattern of its
-    parameters.
+    """Return the name of a function in its only definition, if the function is known to have C++ linkage; ``parameters`` is the
+    pattern of its parameters.
     """
     code = logical_lines(text)
     if _NAMES_SYMBOLS.search(code) or _DIRECTIVE.search(code) or len(list(places_of(name, code))) != 1:
@@ -63,7 +63,7 @@ def without_linkage(workspace: Workspace, text: str, name: str, parameters: str)
 
 
 def has_macros(code: str) -> bool:
-    """Whether something that may be a macro is outside of functions, in a text without its directives."""
+    """Whether something outside of functions may be a macro, in a text without directives."""
     outer = _BRACES.sub("", code)
     for _ in range(_DEEPEST):
         outer = _BLOCK.sub(";", outer)
@@ -71,7 +71,7 @@ def has_macros(code: str) -> bool:
 
 
 def _is_in_namespaces(before: str) -> bool:
-    """Whether the braces that are open at the end of a text are all those of namespaces."""
+    """Whether the braces that are open at the end of a text all belong to namespaces."""
     closed = 0
     for match in reversed(list(re.finditer(r"[{}]", before))):
         closed += 1 if match[0] == "}" else -1
@@ -83,13 +83,13 @@ def _is_in_namespaces(before: str) -> bool:
 
 
 def _has_default_visibility(before: str) -> bool:
-    """Whether the attributes behind the last statement of a text name no other visibility than the default one."""
+    """Whether the attributes after the last statement of a text set no visibility other than the default."""
     return all(kind == '"default"' for kind in re.findall(r"visibility\s*\(([^()]*)\)", before[-200:]))
 
 
 class _Headers(msgspec.Struct, frozen=True):
-    """The headers of a tree: the ``words`` in the code of the runtime's, and by their names the paths of those that may declare
-    anything: of a program, or with linkage of their own.
+    """The headers of a tree: the ``words`` in the code of the runtime's headers; and by name the paths of those that may declare
+    anything: headers of a program, or with a linkage of their own.
     """
 
     words: set[str]
@@ -113,7 +113,7 @@ def _words(workspace: Workspace, path: str) -> set[str]:
 
 
 def _are_of_runtime(workspace: Workspace, text: str, name: str) -> bool:
-    """Whether all headers that a file includes are the runtime's, and none of the runtime's declares a function."""
+    """Whether all headers that a file includes are the runtime's, and none of these declares a function."""
     wanted = headers_of(text)
     if includes_others(text) or not all(_API.fullmatch(item) for item in wanted):
         return False

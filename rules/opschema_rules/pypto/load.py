@@ -1,4 +1,4 @@
-"""Load programs for pypto's runtime: descriptions of kernels, joined with the orchestration that submits them."""
+"""Loads programs for pypto's runtime: descriptions of kernels, joined with the orchestration that submits them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(project: Project, options: PyptoOptions) -> Loaded:
 
 
 def load_programs(project: Project, options: PyptoOptions) -> list[Program]:
-    """The programs that the workspace describes, each with what its orchestration submits."""
+    """Return the programs that the workspace describes, each with the submits of its orchestration."""
     paths = list(describing(project))
     project.load_python(paths)
     programs = read_programs(project, paths, find_contract(project, options))

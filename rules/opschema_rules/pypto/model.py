@@ -35,7 +35,7 @@ class Direction(str, Enum):
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """One entry of a signature, and where it is written; of a computed one ``expr`` is the entire list, ``written`` is false."""
+    """One entry of a signature, and its place; for a computed one ``expr`` is the entire list and ``written`` is false."""
 
     direction: Direction
     expr: Expr
@@ -43,8 +43,8 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """A list of directions. ``slots`` is None when it is not known, and ``reason`` says why. ``enum`` is how the list spells the
-    enum (``D``, ``ArgDirection``), empty when it has no entry or is computed. ``refused`` are entries that are no directions.
+    """A list of directions. ``slots`` is None if it is not known, and ``reason`` says why. ``enum`` is the enum's name in the
+    list (``D``, ``ArgDirection``), empty if the list is empty or computed. ``refused`` are entries that are not directions.
     """
 
     expr: Expr
@@ -55,7 +55,7 @@ class Signature(msgspec.Struct, frozen=True):
 
     @property
     def is_computed(self) -> bool:
-        """Whether its entries are written elsewhere, so that none can be edited."""
+        """Whether its entries are computed, so that none can be edited."""
         return any(not slot.written for slot in self.slots or ())
 
     @property
@@ -81,19 +81,19 @@ class Part:
 
     @property
     def place(self) -> Place:
-        """The dict."""
+        """The place of the dict."""
         return self.at(self.expr)
 
     def at(self, target: Expr | Span) -> Place:
-        """A stretch of the description's file as a place."""
+        """Return the place of a stretch of the description's file."""
         return Place(self.program.file.path, target.span if isinstance(target, Expr) else target)
 
     def related(self, target: Expr | Span, message: str) -> Related:
-        """The same as the other side of a finding."""
+        """Return a stretch of the description's file as the other side of a finding."""
         return Related(self.at(target), message)
 
     def text(self, name: str) -> str | None:
-        """A field that is a string; None when it is absent or not known."""
+        """Return a field that is a string; None if it is missing or not known."""
         found = self.fields.get(name)
         value = found[1].value if found is not None and found[1].kind == "const" else None
         return value if isinstance(value, str) else None
@@ -119,8 +119,8 @@ class Kernel(Part):
 
 @dataclass(eq=False)
 class OrchestrationPart(Part):
-    """The orchestration: the name of its function, and what that is found to submit; None when it cannot be read. ``shared``
-    tells that other programs of the workspace have the same source.
+    """The orchestration: the name of its function and the entry found for it, None if it cannot be read. ``shared`` if other
+    programs of the workspace have the same source.
     """
 
     function: str = ""
@@ -158,7 +158,7 @@ class Program:
     joined: dict[str, tuple[object, ...]] = field(default_factory=dict, repr=False)
 
     def kernel(self, func_id: int | None) -> Kernel | None:
-        """The one kernel of that id; None when there is none or are several."""
+        """Return the only kernel with that id; None if there is none or several."""
         found = self._by_id.get(func_id, ()) if func_id is not None else ()
         return found[0] if len(found) == 1 else None
 
@@ -175,7 +175,7 @@ class Program:
 SignatureRule = Literal["sum", "arg_index", "widest"]
 
 NEWEST = "the newest runtime is assumed"
-"""The source of a contract that nothing tells."""
+"""The source of a contract that nothing in the tree shows."""
 
 
 class Contract(msgspec.Struct, frozen=True):
@@ -202,12 +202,12 @@ class Contract(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """The addition to messages that hold for older runtimes only: how signatures are read, and what shows it."""
+        """The addition to messages that only apply to older runtimes: how signatures are read, and where that is shown."""
         return "" if self.rule == "widest" else f" (`{self.rule.replace('_', '-')}`, says {self.source})"
 
 
 class SpecMisfit(msgspec.Struct, frozen=True):
-    """An argument that a class of specs does not take, or one that is missing, with the names of those that it takes."""
+    """An argument that a class of specs does not accept, or a missing one, with the names of the accepted ones."""
 
     place: Place
     cls: str
@@ -232,12 +232,12 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """The place that marks it as an output, else the call."""
+        """The place that marks it as an output; otherwise the call."""
         return self._said("is_output")
 
     @property
     def value_place(self) -> Place:
-        """The initial value, else the call."""
+        """The place of the initial value; otherwise the call."""
         return self._said("init_value")
 
     def _said(self, keyword: str) -> Place:
@@ -265,8 +265,8 @@ class EntryParam(msgspec.Struct, eq=False):
 
 
 class SpecOrder(msgspec.Struct, frozen=True):
-    """Specs that are known entirely, in the order in which they are written and passed: those of tensors, or with ``counted`` all
-    that are passed, each of which is one argument of the entry in a run that should succeed.
+    """Fully known specs, in the order in which they are written and passed: those of tensors; with ``counted``, all that are
+    passed, each of which is one argument of the entry in a run that should succeed.
     """
 
     items: tuple[SpecItem, ...]
@@ -274,7 +274,7 @@ class SpecOrder(msgspec.Struct, frozen=True):
 
 
 class WrongCall(msgspec.Struct, frozen=True):
-    """A call of a function of pypto's language that passes another number of arguments than this takes."""
+    """A call of a function of pypto's language with the wrong number of arguments."""
 
     place: Place
     target: Place
@@ -284,7 +284,7 @@ class WrongCall(msgspec.Struct, frozen=True):
 
 
 class UnknownKey(msgspec.Struct, frozen=True):
-    """An item that a golden function reads by a name which none of the specs of ``call`` has."""
+    """An item that a golden function reads by a name that none of the specs of ``call`` has."""
 
     place: Place
     key: str
@@ -293,7 +293,7 @@ class UnknownKey(msgspec.Struct, frozen=True):
 
 
 class UnusedComparison(msgspec.Struct, frozen=True):
-    """A function that compares an output which there is not: its key, and the spec of that name, if there is one."""
+    """A comparison function for a missing output: its key, and the spec of that name, if there is one."""
 
     place: Place
     key: str
@@ -322,5 +322,5 @@ class SpecEntry:
     unused_comparisons: tuple[UnusedComparison, ...] = ()
 
     def at(self, target: Expr | Span) -> Place:
-        """A stretch of the entry's file as a place."""
+        """Return the place of a stretch of the entry's file."""
         return Place(self.file.path, target.span if isinstance(target, Expr) else target)

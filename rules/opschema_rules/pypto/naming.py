@@ -9,8 +9,8 @@ from opschema_rules.pypto.model import Kernel, Program, SpecEntry
 
 
 def aliases_of(kernel: Kernel) -> Iterator[str]:
-    """The further names of a kernel, which others may share: its name, the stem of its source and its ``func_id``, alone and
-    behind the name or file of its program.
+    """Yield the further names of a kernel, which may be shared: its name, the stem of its source and its ``func_id``, alone and
+    after the name or file of its program.
     """
     for name in _kernel_names(kernel):
         yield name
@@ -18,7 +18,7 @@ def aliases_of(kernel: Kernel) -> Iterator[str]:
 
 
 def full_names(programs: Sequence[Program], entries: Iterable[SpecEntry]) -> dict[int, str]:
-    """The name that means each kernel or entry and no other, by its ``id()``."""
+    """Return the unique name of each kernel or entry, by its ``id()``."""
     often = Counter(program.name for program in programs)
     found: dict[int, str] = {}
     for program in programs:

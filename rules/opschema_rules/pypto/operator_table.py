@@ -1,4 +1,4 @@
-"""The pack's operators for the table: kernels with their signatures and what their tasks pass, entries with their specs."""
+"""The pack's operators for the table: kernels with their signatures and their tasks' arguments, entries with their specs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def operators(project: Project, options: PyptoOptions) -> Iterator[Operator]:
 
 
 class _Joined(msgspec.Struct, frozen=True):
-    """The tasks of a program, and which signature entry reads each of their slots."""
+    """The tasks of a program, and the signature entry that applies to each of their slots."""
 
     tasks: Sequence[Task]
     claims: Sequence[Claim]
@@ -80,7 +80,7 @@ def _declared(kernel: Kernel) -> Sequence[Declared]:
 
 
 def _entries(kernel: Kernel, claims: Sequence[Claim]) -> dict[int, Declared]:
-    """The entries of a kernel's signature by the slot that the runtime reads each for; by position where no task tells."""
+    """Return the entries of a kernel's signature by the slot that the runtime applies each to; by position if no task shows it."""
     found = {item.slot: item.entry for item in claims if item.kernel is kernel}
     tensors = [item for item in _declared(kernel) if item.direction is not Direction.SCALAR]
     return found or dict(enumerate(tensors))

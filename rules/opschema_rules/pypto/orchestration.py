@@ -1,4 +1,4 @@
-"""Reads what an orchestration source submits: its exported functions, followed into the functions of the same file."""
+"""Reads the submits of an orchestration source: its exported functions, followed into the functions of the same file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXPECTED = re.compile(r"expected_arg_count\s*=(?!=)\s*([^,;}]*)")
 
 
 def read_orchestration(tree: CppTree) -> Orchestration:
-    """The entries of one C++ file, with what they submit."""
+    """Return the entries of one C++ file, with their submits."""
     functions = _functions(tree)
     parts = Parts(functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros})
     called = {name: node for name, node in functions.items() if node is not None and _is_called(name, node)}
@@ -39,13 +39,13 @@ def read_orchestration(tree: CppTree) -> Orchestration:
     for name, node in called.items():
         others = [other.span for other in called.values() if other is not node]
         own = [at for at in missed if not any(span.start <= at < span.end for span in others)]
-        lost = f"what submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
+        lost = f"the code that submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
         entries.append(_entry(name, node, walks[name], expected, lost, [] if _is_graph(node) else graphs))
     return Orchestration(tuple(entries))
 
 
 def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
-    """Submits in the file that no entry reaches: an entry may submit more than is found."""
+    """Return the submits in the file that no entry reaches: an entry may submit more than is found."""
     if all(match.start() in reached for match in _SUBMIT.finditer(tree.text)):
         return []
     calls = (node for node in tree.root.walk() if node.kind == "call_expression" and node.span.start not in reached)
@@ -69,7 +69,7 @@ def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str,
 
 
 def _scalars(function: CppNode) -> tuple[ScalarRead, ...]:
-    """The scalars of an entry's own arguments that it reads as one type."""
+    """Return the scalars among an entry's own arguments that it reads as one type."""
     names = [declared_name(item) for item in parameters_of(function)]
     if len(names) != 1 or not names[0]:
         return ()
@@ -78,7 +78,7 @@ def _scalars(function: CppNode) -> tuple[ScalarRead, ...]:
 
 
 def _functions(tree: CppTree) -> dict[str, CppNode | None]:
-    """The functions of a file by name, but those that are never compiled; None for names with several definitions."""
+    """Return the functions of a file by name, without those that are never compiled; None for names with several definitions."""
     found: dict[str, CppNode | None] = {}
     for node in tree.root.walk(lambda item: item.kind == "compound_statement"):
         if node.kind == "function_definition" and not is_dead(tree.conditions(node)):
@@ -96,7 +96,7 @@ def _name_of(function: CppNode) -> str:
 
 
 def _is_called(name: str, function: CppNode) -> bool:
-    """Whether a function is one that the runtime calls: it is exported, and takes the arguments of a task."""
+    """Whether the runtime calls a function: it is exported, and takes the arguments of a task."""
     declarator = function.field("declarator")
     exported = any(item.kind == "linkage_specification" for item in function.ancestors)
     takes = declarator is not None and re.search(r"\b\w*Args\b", declarator.text) is not None
@@ -104,19 +104,19 @@ def _is_called(name: str, function: CppNode) -> bool:
 
 
 def _is_graph(function: CppNode) -> bool:
-    """Whether a function submits the tasks of a graph, which an entry of its file makes."""
+    """Whether a function submits the tasks of a graph that an entry of its file makes."""
     return any(type_of(item) == "GraphTaskArgs" for item in parameters_of(function))
 
 
 def _expected(configuration: CppNode | None) -> int:
-    """The number of arguments by the configuration beside the entry; -1 when it says nothing."""
+    """Return the number of arguments in the configuration beside the entry; -1 if it has none."""
     found = set(_EXPECTED.findall(configuration.text)) if configuration is not None else set[str]()
     number = found.pop().strip() if len(found) == 1 else ""
     return int(number) if number.isdecimal() else -1
 
 
 def _constants(tree: CppTree) -> Iterator[tuple[str, int]]:
-    """The integers that names of the file stand for: macros, enumerators, constants outside of functions."""
+    """Yield the integers of names in the file: macros, enumerators, constants outside of functions."""
     for macro in tree.directives.defined.values():
         value = _whole(macro.body) if macro.parameters is None else None
         if value is not None:
@@ -130,7 +130,7 @@ def _constants(tree: CppTree) -> Iterator[tuple[str, int]]:
 
 
 def _is_constant(node: CppNode, reals: Collection[str]) -> bool:
-    """Whether a declaration is that of constants, but not of a type of real numbers."""
+    """Whether a declaration is one of constants, without those of real types."""
     return type_of(node) not in reals and re.search(r"\bconst(?:expr)?\b", node.text) is not None
 
 
@@ -154,7 +154,7 @@ def _enumerators(node: CppNode) -> Iterator[tuple[str, int]]:
 
 
 def _whole(text: str) -> int | None:
-    """The number that a text is, in parentheses and with a sign too."""
+    """Return the integer in a text, also in parentheses and with a sign."""
     inner = text.strip(" ()")
     found = number_of(inner.removeprefix("-").strip())
     return -found if found is not None and inner.startswith("-") else found

@@ -1,4 +1,4 @@
-"""Dicts of a description, each with its fields: as they are written, or as a comprehension or a call computes them."""
+"""The dicts of a description with their fields: as written, or as a comprehension or a call computes them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from opschema_cli.source.python import Expr
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A dict: its fields, each with key and value. Of a computed one the values are the constants that they are, at the place in
-    the description that says most about them, and ``computed`` holds the fields as they are evaluated.
+    """A dict: its fields, each with key and value. The values of a computed one are the resulting constants, at the most
+    informative place in the description; ``computed`` holds its fields as evaluated.
     """
 
     expr: Expr
@@ -24,7 +24,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def records_of(evaluator: Evaluator, body: Body, listed: Expr) -> tuple[list[Record], bool]:
-    """The dicts of a list, and whether they are all."""
+    """Return the dicts of a list, and whether these are all."""
     dicts = [item for item in listed.items if item.kind == "dict"] if listed.kind == "list" else []
     written = [Record(item, fields_of(item)) for item in dicts]
     if listed.kind == "list" and len(written) == len(listed.items):
@@ -40,18 +40,18 @@ def records_of(evaluator: Evaluator, body: Body, listed: Expr) -> tuple[list[Rec
 
 
 def record_of(evaluator: Evaluator, body: Body, expr: Expr) -> Record | None:
-    """The dict that an expression is; None when it is not known."""
+    """Return the dict of an expression; None if it is not known."""
     fields = fields_of(expr)
     return Record(expr, fields) if fields else _computed(evaluator, body, expr, bound(evaluator, body, expr))
 
 
 def bound(evaluator: Evaluator, body: Body, expr: Expr) -> BoundArgument:
-    """An expression of a body of which no call is looked at."""
+    """Return an expression of a body as a bound argument, without any of the body's calls."""
     return BoundArgument(evaluator.frames.at(body), expr)
 
 
 def _computed(evaluator: Evaluator, body: Body, around: Expr, element: BoundArgument) -> Record | None:
-    """A dict that the expression ``around`` computes, or an element of it."""
+    """Return a dict that the expression ``around`` computes, or an element of it."""
     expr = element.expr if element.expr is not None and element.frame.body.file is body.file else around
     written = fields_of(expr)
     values = evaluator.values(element)
@@ -65,14 +65,14 @@ def _computed(evaluator: Evaluator, body: Body, around: Expr, element: BoundArgu
 
 
 def _folded(evaluator: Evaluator, expr: Expr, field: BoundArgument) -> Expr:
-    """The constant that a field is, at the place of an expression."""
+    """Return the constant value of a field, at the place of an expression."""
     values = evaluator.values(field)
     word = constant(values[0]) if len(values) == 1 else None
     return Expr("const", expr.start, expr.end, value=word[0]) if word else Expr("other", expr.start, expr.end)
 
 
 def fields_of(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
-    """The fields of a dict with constant keys; none of anything else, nor of one that unpacks another."""
+    """Return the fields of a dict with constant keys; empty for anything else, and for one that unpacks another."""
     if expr.kind != "dict" or not all(isinstance(key.value, str) for key in expr.items[::2]):
         return {}
     pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True))

@@ -23,12 +23,12 @@ _ALIAS, _ALIASED = re.compile(r"\busing\s+\Z"), re.compile(r"\s*=\s*(\w+)\b")
 _BASE = re.compile(r"(?:^|,)\s*(?:(?:public|private|protected|virtual)\s+)*([\w:]+)")
 _BRACE = re.compile(r"[{}]")
 _HEAD = 80
-"""Most characters in front of a name that tell how it is declared."""
+"""Maximum number of characters before a name that show how it is declared."""
 
 
 class Interface:
-    """The runtime's interface. Each class has all words of all its definitions: a name that is not among these is surely none of
-    its members.
+    """The runtime's interface. Each class has all words of all its definitions: a name that is not among these is known not to
+    be a member.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -59,7 +59,7 @@ class Interface:
         return any(path.endswith(f"/{_FUNCTIONS}") for path in self._workspace.files)
 
     def members(self, name: str) -> frozenset[str] | None:
-        """The words among which are the members of a class or enumeration; None where the tree does not show them all."""
+        """Return the words that include all members of a class or enumeration; None if the tree does not show them all."""
         if name not in self._members:
             words: set[str] = set()
             is_whole, seen, left = True, {name}, [name]
@@ -75,7 +75,7 @@ class Interface:
         return self._members[name]
 
     def constant(self, name: str) -> int | None:
-        """The number that a constant of the tree's headers is; None where they do not give it one value."""
+        """Return the value of a constant in the tree's headers; None if they do not give it exactly one."""
         if name not in self._constants:
             pattern = re.compile(rf"\bconstexpr\s+\w+\s+{name}\s*=\s*(\d+)\s*;".encode())
             paths = (path for path in self._workspace.files if path.endswith(".h") and path.startswith("src/"))
@@ -90,7 +90,7 @@ class Interface:
 
     @cached_property
     def holds_references(self) -> bool:
-        """Whether payloads of tasks hold tensors as ``TensorRef``, which cannot be copied, in all headers."""
+        """Whether task payloads hold tensors as ``TensorRef``, which cannot be copied, in all headers."""
         known = [text for text, ends in self._texts if next(_definitions("TensorRef", text, ends), None) is not None]
         is_held = any(_HELD.search(text) is not None for text, _ in self._texts)
         return is_held and bool(known) and all(_UNCOPIED.search(text) is not None for text in known)
@@ -100,7 +100,7 @@ class Interface:
         return any(path == name or path.endswith(f"/{name}") for path in self._workspace.files)
 
     def may_declare(self, name: str) -> bool:
-        """Whether any header of the tree has a word; true where the tree has no interface for orchestrations."""
+        """Whether any header of the tree contains a word; true if the tree has no interface for orchestrations."""
         if not self._has_functions or name in self._words or not name.isascii():
             return True
         return name.encode() in self._included
@@ -113,12 +113,12 @@ _UNCOPIED = re.compile(r"\bTensorRef\s*&\s*operator=\s*\(\s*const\s+TensorRef\s*
 
 @cached_on_argument
 def interface_of(project: Project) -> Interface:
-    """The interface of the runtimes that are part of the tree."""
+    """Return the interface of the runtimes in the tree."""
     return Interface(project.workspace)
 
 
 def _definitions(name: str, text: str, ends: dict[int, int]) -> Iterator[tuple[set[str], list[str]]]:
-    """The words of each definition of a class in a header, and its bases; an alias has no words."""
+    """Yield the words of each definition of a class in a header, and its bases; an alias has no words."""
     read = 0
     for at in places_of(name, text):
         head, end = text[max(0, at - _HEAD) : at], at + len(name)
@@ -133,7 +133,7 @@ def _definitions(name: str, text: str, ends: dict[int, int]) -> Iterator[tuple[s
 
 
 def block_ends(code: str) -> dict[int, int]:
-    """The place of the brace that ends each block, by the place of the brace that begins it."""
+    """Return the place of the closing brace of each block, by the place of its opening brace."""
     found: dict[int, int] = {}
     begun: list[int] = []
     for match in _BRACE.finditer(code):

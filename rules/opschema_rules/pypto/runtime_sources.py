@@ -1,4 +1,4 @@
-"""The contract of a runtime, read from its sources, and where simpler has these."""
+"""Reads the contract of a runtime from its sources, and lists where simpler has these."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SOURCES = (
 
 
 def contract_of(texts: Mapping[str, str]) -> Contract:
-    """The contract of a runtime by its sources, path to text; the newest one where they tell nothing."""
+    """Return the contract of a runtime from its sources (path to text); the newest one if they do not show it."""
     executors = [text for _, text in _named(texts, _EXECUTOR)]
     found = Contract(names_entry=not executors or any("ORCH_ENTRY_SYMBOL" in text for text in executors))
     for path, text in _named(texts, _LIMITS):
@@ -62,28 +62,28 @@ _ADDS = re.compile(r"^[ \t]*void[ \t]+add_output\s*\(([^)]*)\)(?!\s*=\s*delete)"
 
 
 def takes_tensors(program: Program) -> bool:
-    """Whether ``add_output`` of a program's runtime takes tensors that exist, as far as the tree shows."""
+    """Whether ``add_output`` of a program's runtime accepts existing tensors, as far as the tree shows."""
     taken = [found for text in _texts(program, r"(?:.*/)?pto_types\.h") for found in _ADDS.findall(text)]
     return not taken or any("TensorCreateInfo" not in item for item in taken)
 
 
 def keeps_old_memory(program: Program) -> bool:
-    """Whether a program's runtime leaves what was in the memory of ``OUT`` tensors, as far as the tree shows: older ones copied all
-    tensors to the device, or filled these with zeros.
+    """Whether a program's runtime leaves old data in the memory of ``OUT`` tensors, as far as the tree shows: older ones copied
+    all tensors to the device, or filled these with zeros.
     """
     texts = _texts(program, r"host/runtime_maker\.cpp")
     return all("ArgDirection::OUT" in text and "device_memset(" not in text for text in texts)
 
 
 def _texts(program: Program, name: str) -> list[str]:
-    """The texts of files of a program's runtime in the tree, whose paths end in what a pattern matches."""
+    """Return the texts of a program's runtime files in the tree whose paths end with a match of a pattern."""
     own = re.compile(rf"/{re.escape(program.runtime) or '[^/]+'}/{name}\Z")
     paths = [path for path in program.project.workspace.files if own.search(path)]
     return [source.text for path in paths if (source := program.project.source(path)) is not None]
 
 
 def _of_dump(text: str) -> SignatureRule | None:
-    """Read how the dump of arguments in the runtime reads signatures."""
+    """Return how the runtime's argument dump reads signatures."""
     if ".arg_index(" in text:
         return "arg_index"
     if "widest" in text:

@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import ScalarRead, ScalarReading
 
 _NEAR = 120
-"""Most characters before a scalar that tell how it is read."""
+"""Maximum number of characters before a scalar that show how it is read."""
 
 _MARK = re.compile(r"(?:<\s*|\(\s*)(?:float|double|int|u?int32_t|unsigned)\s*[>)]|\b(?:float|double)\s+\w+\s*=")
 """Part of the code before each scalar that is read as one of the types."""
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _BRACE, _END, _STATEMENT = re.compile(r"[{}]"), re.compile(r"[;{}]"), re.compile(r"(?m)^[ \t]*#[ \t]*(if|endif)")
 _LEAVES = re.compile(r"\b(?:return|goto|throw)\b")
 _MAY_NOT_RUN = re.compile(r"\b(?:if|else|for|while|do|switch|case|default|sizeof|decltype)\b|\?|&&|\|\|")
-"""Parts of a statement of which the rest may not run."""
+"""Parts of a statement after which the rest may not run."""
 
 _MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|.)*)")
 _OWN = re.compile(r"\bfrom_u64\s*\([^(){};]*\)\s*\{")
@@ -52,11 +52,11 @@ _COUNTS = (
     re.compile(r"\bfor\s*\([^;{}]{0,200};[^;{}]{0,200}<=?\s*(\w+)\s*;"),
     re.compile(r"(?:>|\b(?!return\b|else\b)[A-Za-z_]\w*)\s+[A-Za-z_]\w*\s*[({]([\w\s.]{0,80},[\w\s,.]{0,200})[)}]\s*;"),
 )
-"""Uses of an integer as a number: products, indexes, the bounds of loops, and arguments of a variable that is declared."""
+"""Uses of an integer as a number: products, indexes, loop bounds, and constructor arguments of a variable."""
 
 
 def scalar_reads(text: str, start: int, subject: re.Pattern[str], end: int | None = None) -> tuple[ScalarRead, ...]:
-    """The scalars that the function whose definition begins at ``start`` always reads, each as one type only, with its first place.
+    """Return the scalars that the function defined at ``start`` always reads, each with a single type and its first place.
 
     ``subject`` finds a scalar with its index, such as ``args[2]``. An integer counts where it is kept in a variable whose
     address is not taken, which is not added to a payload, and which is used as a number, in a file that takes no bits of an integer
@@ -88,7 +88,7 @@ class _Code:
         self.directives = [(item.start(), item[1]) for item in _STATEMENT.finditer(only_code(text[start:until]))]
 
     def subjects(self, subject: re.Pattern[str]) -> Iterator[tuple[re.Match[str], _Code | None]]:
-        """The scalars in the function; each with this code where it is surely read, and None otherwise."""
+        """Yield the scalars in the function, each with this code if it is always read, and None otherwise."""
         depth = seen = begins = at = conditions = 0
         is_sure = not self._may_leave
         for match in subject.finditer(self.body):
@@ -104,7 +104,7 @@ class _Code:
             yield match, self if is_known else None
 
     def _runs(self, begins: int, at: int) -> bool:
-        """Whether the part of a statement between two places, which is short, has no condition."""
+        """Whether the short part of a statement between two places has no condition."""
         part = self.body[begins:at].strip()
         is_plain = len(part) <= _NEAR and _MAY_NOT_RUN.search(part) is None
         return is_plain and not _closes(part) and self._macros.isdisjoint(_WORD.findall(part))
@@ -118,7 +118,7 @@ class _Code:
         return any(_LEAVES.search(item[2]) is not None for item in _MACRO.finditer(self.text))
 
     def read(self, match: re.Match[str]) -> ScalarRead | None:
-        """The type as which a scalar is read at one place; None where that is not known."""
+        """Return how a scalar is read at one place; None if that is not known."""
         index, at, end = int(match[1]), match.start(), match.end()
         before, end = self.body[max(0, at - _NEAR) : at], self.start + end
         begins = self.start + at - len(before)
@@ -166,7 +166,7 @@ def _closes(part: str) -> bool:
 
 
 def _end_of_block(text: str, start: int) -> int:
-    """The end of the first block behind a place; the end of the text if it is not closed."""
+    """Return the end of the first block after a place; the end of the text if it is not closed."""
     depth = 0
     code = only_code(text[start:], directives=False)
     for item in _BRACE.finditer(code):

@@ -1,4 +1,4 @@
-"""Classes of scene tests: their decorator, their cases, and what their functions read of these."""
+"""Classes of scene tests: their decorator, their cases, and what their functions read from these."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _ADDED = re.compile(r"""\b(TensorArg|Scalar)\(\s*["'](\w+)["']""")
 _STOPS = ("try", "match", "for", "while", "with", "def", "class", "global", "nonlocal", "import", "other")
 _NOT_RETURNING = frozenset({"skip", "skipTest", "fail", "importorskip", "exit"})
 _LATER = frozenset({"lambda", "listcomp", "setcomp", "dictcomp", "generator", "other"})
-"""Kinds of expressions whose parts are not surely evaluated."""
+"""Expression kinds whose parts may not be evaluated."""
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A case: its dict, and the value of each of its fields with the key."""
+    """A case: its dict, and its fields with key and value."""
 
     expr: Expr
     fields: dict[str, tuple[Expr, Expr]]
 
     @property
     def title(self) -> str:
-        """The words for it in messages."""
+        """Its name in messages."""
         name = self.fields["name"][1].value if "name" in self.fields else None
         return f"case `{name}`" if isinstance(name, str) else "a case"
 
 
 def expects_error(text: str) -> bool:
-    """Whether code of a file, or a text in it, speaks of errors that are expected; comments do not count."""
+    """Whether code or strings of a file mention expected errors; comments do not count."""
     if not any(word in text for word in _EXPECTS_ERROR):
         return False
     code = _COMMENT.sub("", text)
@@ -49,9 +49,7 @@ def expects_error(text: str) -> bool:
 
 @cached_on_argument
 def harness_names(file: PythonFile) -> frozenset[str]:
-    """The names that a file imports from simpler's test harness, and that stand for nothing else; none where code of the file
-    expects errors.
-    """
+    """Return the names that a file imports from simpler's test harness and never rebinds; empty if its code expects errors."""
     if expects_error(file.source.text):
         return frozenset()
     body = file.body
@@ -68,14 +66,14 @@ def harness_names(file: PythonFile) -> frozenset[str]:
 
 
 def decorator_of(file: PythonFile, cls: Class) -> Expr | None:
-    """The ``@scene_test(...)`` of a class."""
+    """Return the ``@scene_test(...)`` of a class."""
     names = harness_names(file)
     found = [item for item in cls.decorators if item.kind == "call" and item.callee == DECORATOR]
     return found[0] if len(found) == 1 and DECORATOR in names and cls.sure else None
 
 
 def is_plain(file: PythonFile, cls: Class) -> bool:
-    """Whether a class is a test that the harness runs as it is: it is built on the harness's class alone, and is not skipped."""
+    """Whether the harness runs a class unchanged as a test: its only base is the harness's class, and it is not skipped."""
     bases = [item.text for item in cls.bases]
     decorators = [item.callee or item.text for item in cls.decorators]
     is_skipped = any("skip" in name.lower() for name in decorators) or "__test__" in file.source.text
@@ -83,7 +81,7 @@ def is_plain(file: PythonFile, cls: Class) -> bool:
 
 
 def cases_of(cls: Class) -> list[Case] | None:
-    """The cases of a class; None where not all of them are written as dicts."""
+    """Return the cases of a class; None if not all of them are written as dicts."""
     assigned = [item for item in cls.body.assigns if item.target == "CASES"]
     value = assigned[0].value if len(assigned) == 1 and assigned[0].sure else None
     if value is None or value.kind != "list":

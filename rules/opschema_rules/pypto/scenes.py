@@ -1,4 +1,4 @@
-"""The arguments that a scene test passes to its orchestration: what ``generate_args()`` of its class returns.
+"""Reads the arguments that a scene test passes to its orchestration: the return value of its class's ``generate_args()``.
 
 Only plain tests are read: the names of simpler's test harness are imported and used as they are, the class has nothing but its
 callable, its cases and three functions of the harness, and these are straight lines of code.
@@ -35,7 +35,7 @@ _MEMBERS = {
 """The lines that define the members of a test."""
 
 _SELECTS = re.compile(r"pytest\.mark\.(?!skip|xfail|parametrize|usefixtures)\w+")
-"""Marks of pytest that neither leave a test out nor change what it gets."""
+"""Pytest marks that neither skip a test nor change its arguments."""
 
 _NOT_STRAIGHT = re.compile(
     r"\b(?:if|else|elif|for|while|with|try|match|case|raise|yield|await|async|lambda|class|del|import|global|nonlocal|assert"
@@ -48,17 +48,17 @@ _LITERAL = re.compile(
 )
 _LEAVES = re.compile(r"\breturn\b|\bdef\b")
 _SKIPS_GOLDEN = re.compile(r"\bskip_golden\b", re.IGNORECASE)
-"""A setting by which a golden function is not called."""
+"""A setting that disables the golden function."""
 
 _OWN_NAMES = {"specs", "clone", "tensor_names"}
-"""Attributes of the arguments besides those that a test passes."""
+"""Attributes of the arguments other than those that a test passes."""
 
 _BEHIND = re.compile(r"(?m)^\s*[)\]]+\s*=(?!=)")
-"""The end of several targets that stand in several lines."""
+"""The end of an assignment's targets that are spread over several lines."""
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """One of the arguments: ``TensorArg("a", ...)``, ``Scalar("n", ...)``."""
+    """An argument: ``TensorArg("a", ...)`` or ``Scalar("n", ...)``."""
 
     name: str
     kind: Literal["tensor", "scalar"]
@@ -66,8 +66,8 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """All arguments of each case of a test, in their order; ``unknown`` are the names that its golden function reads of these and
-    that none has. ``within`` is its class.
+    """All arguments of each case of a test, in order; ``unknown`` are names that its golden function reads from them and that
+    none has. ``within`` is its class.
     """
 
     call: Expr
@@ -76,12 +76,12 @@ class Scene(msgspec.Struct, frozen=True):
     unknown: tuple[tuple[str, Span], ...] = ()
 
     def of(self, kind: Literal["tensor", "scalar"]) -> list[Argument]:
-        """The arguments of a kind."""
+        """Return the arguments of a kind."""
         return [item for item in self.arguments if item.kind == kind]
 
 
 def read_scene(file: PythonFile, cls: Class) -> Scene | None:
-    """The arguments of a scene test on one chip; None where its class may pass others."""
+    """Return the arguments of a scene test on one chip; None if its class may pass others."""
     methods = {item.name: item for item in cls.body.functions}
     makes = methods.get("generate_args")
     if makes is None or not _is_bare(cls):
@@ -104,8 +104,8 @@ def read_scene(file: PythonFile, cls: Class) -> Scene | None:
 
 
 def _is_bare(cls: Class) -> bool:
-    """Whether a class has cases, constants, functions of the harness before and behind the run, one base, one decorator and marks,
-    and nothing else.
+    """Whether a class only has cases, constants, functions that the harness calls before and after the run, one base, marks and one
+    decorator.
     """
     functions = Counter(item.name for item in cls.body.functions)
     constants = Counter(item.target for item in cls.body.assigns)
@@ -115,18 +115,18 @@ def _is_bare(cls: Class) -> bool:
 
 
 def _decorators(cls: Class) -> list[Expr]:
-    """The decorators of a class but for marks of pytest that only select tests."""
+    """Return the decorators of a class, without pytest marks that only select tests."""
     return [item for item in cls.decorators if _SELECTS.fullmatch(item.callee or item.text) is None]
 
 
 def _runs(cls: Class) -> bool:
-    """Whether a class has cases of its own: others are there for classes that build on them."""
+    """Whether a class has cases of its own; otherwise it is a base for other classes."""
     cases = [item.value for item in cls.body.assigns if item.target == "CASES"]
     return any(value is None or value.kind != "list" or bool(value.items) for value in cases)
 
 
 def _is_test(cls: Class, known: dict[str, str]) -> bool:
-    """Whether a class is a test of one chip (level 2), which gets the arguments as they are."""
+    """Whether a class is a test on one chip (level 2), which gets the arguments unchanged."""
     base, [decorator] = cls.bases[0], _decorators(cls)
     level = decorator.keyword("level")
     is_named = cls.name.startswith("Test")
@@ -141,7 +141,7 @@ def _skips_golden(file: PythonFile) -> bool:
 
 
 def _has_written_cases(cls: Class) -> bool:
-    """Whether all settings of the cases of a test are written in its class."""
+    """Whether all settings of a test's cases are written in its class."""
     cases = [item.value for item in cls.body.assigns if item.target == "CASES"]
     written = [item for value in cases if value is not None and value.kind == "list" for item in value.items]
     known = all(item.kind == "dict" and all(key.text != "**" for key in item.items[::2]) for item in written)
@@ -150,7 +150,7 @@ def _has_written_cases(cls: Class) -> bool:
 
 @cached_on_argument
 def _plain_names(file: PythonFile) -> dict[str, str]:
-    """The names of the harness that a file imports and only uses as they are, and those of the members of its tests."""
+    """Return the harness names that a file imports and never rebinds, and those of its tests' members."""
     text = file.source.text
     own = {item.name for item in file.body.classes} | {item.name for item in file.body.functions}
     words = words_in(text)
@@ -174,7 +174,7 @@ def _plain_names(file: PythonFile) -> dict[str, str]:
 
 
 def _other_places(name: str, text: str) -> int:
-    """The number of places at which a name stands for another reason than that it is called, defined, or the base of a class."""
+    """Return the number of places where a name is used other than as a callee, a definition or a base class."""
     return sum(not _is_plain_place(name, text, at) for at in places_of(name, text))
 
 
@@ -200,19 +200,19 @@ def _argument(known: dict[str, str], expr: Expr) -> Argument | None:
 
 
 def _body(file: PythonFile, function: Function) -> str:
-    """The code of a function behind its head, without its strings and comments if these may matter."""
+    """Return the code of a function after its header, without strings and comments if these may matter."""
     code = file.source.text[function.end : function.outer.end].partition("):\n")[2]
     return _LITERAL.sub(_blank, code) if _NOT_STRAIGHT.search(code) is not None else code
 
 
 def _blank(match: re.Match[str]) -> str:
-    """A string that is not formatted without its characters; nothing for a comment."""
+    """Return a string other than an f-string without its characters; an empty string for a comment."""
     text = match[0]
     return "" if text.startswith("#") else text if text[0] in "fF" else f"{text[0]}{text[-1]}"
 
 
 def _unknown(file: PythonFile, golden: Function, known: tuple[Argument, ...]) -> tuple[tuple[str, Span], ...]:
-    """The attributes of its arguments that a golden function surely reads and that no argument has."""
+    """Return the attributes of its arguments that a golden function always reads and that no argument has."""
     body = _body(file, golden)
     if len(golden.params) != 3 or golden.decorators or _NOT_STRAIGHT.search(body) or _LEAVES.search(body):
         return ()

@@ -21,7 +21,7 @@ _SET = re.compile(
     r"""\[\s*["'](?:signature|arg_index)["']\s*\]\s*(?:\+=|=(?!=)|\.\s*(?:append|extend|insert|pop)\b)|\bsetdefault\(\s*["'](?:signature|arg_index)["']"""
 )
 _MARKS = [re.compile(mark) for mark in (r"signature[\"']\s*\]", r"arg_index[\"']\s*\]", r"setdefault\(")]
-"""Parts of it, one of which is in each such text, and which are quick to find."""
+"""Substrings one of which every such text contains, and which are quick to find."""
 
 _DIRECTIONS = {item.value: item for item in Direction}
 
@@ -33,7 +33,7 @@ class Signatures(msgspec.Struct, frozen=True):
     evaluator: Evaluator
 
     def of_record(self, body: Body, record: Record) -> Signature | None:
-        """The signature of a dict; None where it has none."""
+        """Return the signature of a dict; None if it has none."""
         fields = record.fields
         if _sets_signatures(body.file.source.text):
             return Signature(next(iter(fields.values()))[1], None, "statements of the file set it")
@@ -46,20 +46,20 @@ class Signatures(msgspec.Struct, frozen=True):
         known = tuple(slot for slot in slots if slot is not None)
         refused = tuple(item for item in expr.items if self._is_refused(body, item)) if expr.kind == "list" else ()
         if refused:
-            return Signature(expr, None, "an entry of it is no direction", refused=refused)
+            return Signature(expr, None, "one of its entries is not a direction", refused=refused)
         if len(known) != len(slots):
             return self.computed(expr, bound(self.evaluator, body, expr))
         enum = known[0].expr.text.rpartition(".")[0] if known else ""
         return Signature(expr, known, "", enum)
 
     def _of_computed(self, record: Record, computed: Mapping[str, BoundArgument]) -> Signature:
-        """The signature of a computed dict; of one without a signature it is not known."""
+        """Return the signature of a computed dict; unknown if it has no signature."""
         if "signature" not in computed:
             return Signature(record.expr, None, "its dict is computed")
         return self.computed(record.fields["signature"][1], computed["signature"])
 
     def computed(self, expr: Expr, argument: BoundArgument) -> Signature:
-        """A signature that is not a list of directions: a sum, a comprehension, a call that makes one."""
+        """Return a signature that is not a list of directions: a sum, a comprehension, a call that makes one."""
         values = self.evaluator.values(argument)
         items = self.evaluator.elements(argument.frame, values[0]) if len(values) == 1 else None
         if items is None:
@@ -67,11 +67,15 @@ class Signatures(msgspec.Struct, frozen=True):
         directions = [self._direction(item) for item in items]
         known = tuple(Declared(item, expr, False) for item in directions if item is not None)
         return (
-            Signature(expr, known) if len(known) == len(items) else Signature(expr, None, "an entry of it is not known")
+            Signature(expr, known)
+            if len(known) == len(items)
+            else Signature(expr, None, "one of its entries is not known")
         )
 
     def indexes(self, body: Body, record: Record) -> tuple[int, ...] | None:
-        """The numbers in a kernel's ``arg_index``, however they are computed; None when there are none or they are not known."""
+        """Return the numbers in a kernel's ``arg_index``, however they are computed; None if there are none or they are not
+        known.
+        """
         if "arg_index" not in record.fields:
             return None
         expr = record.fields["arg_index"][1]
@@ -88,7 +92,7 @@ class Signatures(msgspec.Struct, frozen=True):
         return word[0] if word and isinstance(word[0], int) and not isinstance(word[0], bool) else None
 
     def _direction(self, item: BoundArgument) -> Direction | None:
-        """The direction that an element of a computed list is."""
+        """Return the direction of an element of a computed list."""
         declared = self._declared(item.frame.body, item.expr) if item.expr is not None else None
         if declared is not None:
             return declared.direction
@@ -96,20 +100,20 @@ class Signatures(msgspec.Struct, frozen=True):
         return found.pop() if len(found) == 1 else None
 
     def _declared(self, body: Body, expr: Expr) -> Declared | None:
-        """One direction: ``D.IN``, where ``D`` is the runtime's enum under whatever name."""
+        """Return one direction: ``D.IN``, where ``D`` is the runtime's enum under any name."""
         owner, _, name = expr.text.rpartition(".")
         if expr.kind != "name" or not owner or name not in _DIRECTIONS:
             return None
         return Declared(_DIRECTIONS[name], expr) if self._is_enum(body, owner) else None
 
     def _is_refused(self, body: Body, expr: Expr) -> bool:
-        """Whether an entry is no direction: a constant, or a name that the runtime's enum does not have."""
+        """Whether an entry is not a direction: a constant, or a name that the runtime's enum does not have."""
         owner, _, name = expr.text.rpartition(".")
         unknown = expr.kind == "name" and owner and name not in _DIRECTIONS and self._is_enum(body, owner)
         return bool(unknown) or (expr.kind == "const" and isinstance(expr.value, str))
 
     def _is_enum(self, body: Body, owner: str) -> bool:
-        """Whether a name is the enum: by its own name, or imported from the runtime, the tree itself or under a condition."""
+        """Whether a name is the enum: by its own name, or imported from the runtime, from the tree, or under a condition."""
         full = self.bodies.external(body, owner)
         if full.rpartition(".")[2] == _ENUM or owner.rpartition(".")[2] == _ENUM:
             return True
@@ -120,7 +124,7 @@ class Signatures(msgspec.Struct, frozen=True):
 
 
 def _named(value: Value) -> Direction | None:
-    """The direction that a member of the runtime's enum is."""
+    """Return the direction of a member of the runtime's enum."""
     full = f"{value.ref.name}.{value.name}" if isinstance(value, EnumMember) else ""
     owner, _, name = (value.name if isinstance(value, ExternalName) else full).rpartition(".")
     return _DIRECTIONS.get(name) if owner.rpartition(".")[2] == _ENUM else None

@@ -1,4 +1,4 @@
-"""Paths that expressions of a description stand for: strings, ``os.path`` and ``pathlib``, relative to the file's own folder."""
+"""Evaluates paths in a description: strings, ``os.path`` and ``pathlib``, relative to the file's own folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = "__file__"
 
 
 def path_of(evaluator: Evaluator, frame: Frame, expr: Expr, hops: int = MAX_CALLS) -> str | None:
-    """The path that an expression is in a frame, relative to the folder of the frame's file; None where it is not known."""
+    """Return the path of an expression in a frame, relative to the folder of the frame's file; None if it is not known."""
     if hops < 0:
         return None
     if expr.kind == "call" and expr.callee in _SAME and len(expr.items) == 2:
@@ -34,7 +34,7 @@ def path_of(evaluator: Evaluator, frame: Frame, expr: Expr, hops: int = MAX_CALL
 
 
 def _above(evaluator: Evaluator, frame: Frame, expr: Expr, hops: int) -> str | None:
-    """``Path(__file__).resolve().parent``, and what is written of it in other ways."""
+    """Follow ``Path(__file__).resolve().parent`` and equivalent expressions."""
     if expr.kind == "call" and len(expr.items) == 1 and expr.items[0].kind == "attribute":
         attribute = expr.items[0]
         return (
@@ -49,7 +49,7 @@ def _above(evaluator: Evaluator, frame: Frame, expr: Expr, hops: int) -> str | N
 
 
 def _of_name(evaluator: Evaluator, frame: Frame, expr: Expr, hops: int) -> str | None:
-    """The path that a name stands for, or an item of a list that a name stands for; and any other string."""
+    """Return the path that a name refers to, an item of a list that it refers to, or any other string."""
     if expr.kind == "subscript" and len(expr.items) == 2 and isinstance(expr.items[1].value, int):
         listed, index = origin(evaluator, frame, expr.items[0]), expr.items[1].value
         if listed.expr is not None and listed.expr.kind in ("list", "tuple") and 0 <= index < len(listed.expr.items):

@@ -1,4 +1,4 @@
-"""Calls of ``TensorSpec`` and ``ScalarSpec`` against the fields of these classes, where they are part of the tree."""
+"""Calls of ``TensorSpec`` and ``ScalarSpec`` against the fields of these classes, if they are part of the tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opschema_rules.pypto.language import resolve
 from opschema_rules.pypto.model import SpecMisfit
 
 _LEFT_OUT = re.compile(r"\b(?:ClassVar|InitVar)\b")
-"""Types of what is no field, or none of the instance."""
+"""Annotations of attributes that are not fields (`ClassVar`), or not attributes of the instance (`InitVar`)."""
 
 _OWN = frozenset({"__init__", "__new__", "__call__"})
 
@@ -28,7 +28,7 @@ class SpecClasses(msgspec.Struct):
     _known: dict[tuple[Body, str], list[Param] | None] = msgspec.field(default_factory=dict)
 
     def misfit(self, body: Body, call: Expr) -> SpecMisfit | None:
-        """The first reason why a call of a class of specs fails; None where it does not, or the class is not known."""
+        """Return the first reason why a call of a class of specs fails; None if it does not fail or the class is not known."""
         key = (body.binder(call.callee.partition(".")[0]) or self.bodies.module(body.file), call.callee)
         if key not in self._known:
             self._known[key] = self._parameters(*key)
@@ -40,7 +40,7 @@ class SpecClasses(msgspec.Struct):
         return SpecMisfit(body.at(at), call.callee, found.fault, found.name, tuple(item.name for item in params))
 
     def may_be_output(self, body: Body, call: Expr) -> bool:
-        """Whether a spec may be an output although its call does not say so: its class is one of the tree with another default."""
+        """Whether a spec may be an output although its call does not say so: its class in the tree has another default."""
         ref = resolve(self.bodies, body, call.callee)
         if not isinstance(ref, ClassRef):
             return isinstance(ref, FunctionRef)
@@ -49,7 +49,7 @@ class SpecClasses(msgspec.Struct):
         return len(fields) != 1 or any(item.kind != "const" or bool(item.value) for item in values)
 
     def _parameters(self, body: Body, callee: str) -> list[Param] | None:
-        """The parameters of the constructor of a dataclass; None of any other, and where they are not known."""
+        """Return the parameters of a dataclass's constructor; None for any other class, and if they are not known."""
         ref = resolve(self.bodies, body, callee)
         program, first = self.bodies.program, callee.partition(".")[0]
         is_bound_once = len(bindings_of(body.scope, first)) == 1 and "*" not in body.scope.named
@@ -61,7 +61,9 @@ class SpecClasses(msgspec.Struct):
         return [_parameter(item) for item in fields if item.in_init] if fields is not None else None
 
     def _is_only(self, ref: ClassRef, body: Body) -> bool:
-        """Whether a class has its name in its own file, in its package and in a body that uses it, and none of these changes it."""
+        """Whether a class keeps its name in its own file, in its package and in a body that uses it, and none of these changes
+        it.
+        """
         package = f"{ref.file.path.rpartition('/')[0]}/__init__.py".removeprefix("/")
         files = {item.path: item.body for item in (ref.file, body.file)}
         inner = self.bodies.program.load(package) if package in self.bodies.program.files else None
@@ -74,7 +76,7 @@ class SpecClasses(msgspec.Struct):
 
 
 def _is_plain(ref: ClassRef) -> bool:
-    """Whether the constructor of a dataclass is the one that its written fields make."""
+    """Whether the constructor of a dataclass is the generated one."""
     cls = ref.cls
     own = {item.name for item in cls.body.functions} | {item.target for item in cls.body.assigns}
     options = [item for decorator in cls.decorators for item in decorator.args]
@@ -90,7 +92,7 @@ def _is_plain(ref: ClassRef) -> bool:
 
 
 def _place(item: Assign) -> tuple[int, int]:
-    """The place of the annotation of a field."""
+    """Return the place of a field's annotation."""
     return (item.annotation.start, item.annotation.end) if item.annotation is not None else (0, 0)
 
 

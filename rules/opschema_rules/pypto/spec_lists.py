@@ -1,4 +1,4 @@
-"""Reads the specs that an expression stands for: a list of ``TensorSpec(...)``, what builds one, what is appended to one."""
+"""Resolves expressions to specs: lists of ``TensorSpec(...)``, functions that build one, and items appended to one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opschema_rules.pypto.model import SpecItem
 from opschema_rules.pypto.spec_calls import SpecClasses
 
 _MOST = 16
-"""Most lists that one expression is taken to stand for."""
+"""Maximum number of lists that one expression may refer to."""
 
 _FIELDS = ("name", "shape", "dtype", "init_value", "is_output", "resident")
 _COMPUTED = frozenset({"listcomp", "generator", "ifexp", "other"})
@@ -45,7 +45,7 @@ class Specs(msgspec.Struct, frozen=True):
 
 
 class SpecLists(msgspec.Struct):
-    """Reads lists of specs in the bodies of a tree; what a name or a function stands for is read once."""
+    """Resolves lists of specs in the bodies of a tree; names and functions are resolved once."""
 
     bodies: Bodies
     evaluator: Evaluator
@@ -54,12 +54,12 @@ class SpecLists(msgspec.Struct):
     _classes: SpecClasses | None = None
 
     def of(self, body: Body, expr: Expr) -> list[Specs]:
-        """Every list that an expression may stand for; none where it is not known."""
+        """Return every list that an expression may refer to; empty if it is not known."""
         return [_blurred(found, body) for found in islice(self._read(body, expr, MAX_CALLS), _MOST)]
 
     def in_order(self, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-        """Whether an expression is a list as it is written, or a call of a function that only returns such a list: nothing can
-        reorder or rename its specs.
+        """Whether an expression is a list literal, or a call of a function that only returns one: nothing can reorder or rename
+        its specs.
         """
         if expr.kind in ("list", "tuple"):
             return all(item.kind == "call" for item in expr.items)
@@ -87,7 +87,7 @@ class SpecLists(msgspec.Struct):
             yield Specs(tuple(self._singled_out(body, expr)), False)
 
     def _singled_out(self, body: Body, expr: Expr) -> Iterator[SpecItem]:
-        """The outputs that a comprehension singles out by name: ``TensorSpec(name, ..., is_output=name == "cache")``."""
+        """Yield the outputs that a comprehension selects by name: ``TensorSpec(name, ..., is_output=name == "cache")``."""
         for call in body.scope.calls:
             fields, certain = _arguments(call)
             test, name = fields.get("is_output"), fields.get("name")
@@ -121,7 +121,7 @@ class SpecLists(msgspec.Struct):
                 yield Specs((*left.items, *right.items), left.whole and right.whole, builders, written=written)
 
     def _returned(self, body: Body, call: Expr, index: int | None, hops: int) -> Iterator[Specs]:
-        """The value that a function returns; of a tuple, the part at ``index``."""
+        """Yield the return values of a function; for a tuple, the part at ``index``."""
         target = called(self.bodies, body, call) if call.kind == "call" else None
         returns = target.scope.returns if target is not None else ()
         if target is None or len(returns) != 1:
@@ -153,7 +153,7 @@ class SpecLists(msgspec.Struct):
         return self._known[key]
 
     def _added(self, body: Body, name: str, start: int, end: int) -> tuple[tuple[SpecItem, ...], bool]:
-        """Specs appended to a list between two places, and whether nothing else happens to it there."""
+        """Return the specs appended to a list between two places, and whether nothing else happens to it there."""
         found: list[SpecItem] = []
         whole = True
         for call in body.scope.calls:
@@ -173,7 +173,7 @@ class SpecLists(msgspec.Struct):
     # -- one spec ------------------------------------------------------------------------------------------------------
 
     def _item(self, body: Body, expr: Expr) -> SpecItem | str | None:
-        """A spec; a word for one of a scalar whose name is not known, None for what is not known."""
+        """Return a spec; a word for a scalar's whose name is not known; None if it is not known."""
         made = self._made(self.evaluator.frames.at(body), expr)
         if made is None:
             return None
@@ -198,7 +198,7 @@ class SpecLists(msgspec.Struct):
         return SpecItem(body.file, name, expr, is_output, has_init, resident, misfit=misfit)
 
     def _made(self, frame: Frame, expr: Expr) -> tuple[Frame, Expr] | None:
-        """The call that makes a spec, in a function that is called for it or at once; None if there is none."""
+        """Return the call that makes a spec, directly or in a function called for it; None if there is none."""
         found = origin(self.evaluator, frame, expr)
         frame, call = found.frame, found.expr
         if call is None or call.kind != "call":
@@ -215,7 +215,7 @@ class SpecLists(msgspec.Struct):
         return self._made(inner, target.scope.returns[0]) if inner is not None else None
 
     def _field(self, frame: Frame, expr: Expr | None, certain: bool) -> bool | None:
-        """Whether a field is set, of the argument that its value is."""
+        """Whether a field is set, by the argument that it refers to."""
         found = origin(self.evaluator, frame, expr) if expr is not None else None
         return (
             self._flag(found.frame.body, found.expr, certain)
@@ -224,7 +224,7 @@ class SpecLists(msgspec.Struct):
         )
 
     def _flag(self, body: Body, expr: Expr | None, certain: bool) -> bool | None:
-        """Whether a field is set to more than None or False; None when that is not known."""
+        """Whether a field is set to anything but None or False; None if that is not known."""
         return self._given(body, expr, MAX_CALLS) if expr is not None else False if certain else None
 
     def _given(self, body: Body, expr: Expr, hops: int) -> bool | None:
@@ -250,7 +250,7 @@ class SpecLists(msgspec.Struct):
         return self._set[key]
 
     def _makes(self, body: Body, call: Expr) -> bool | None:
-        """Whether what a call returns is something; None when that is not known."""
+        """Whether a call returns something other than None; None if that is not known."""
         if full_name(self.bodies, body, call.callee).startswith("torch."):
             return True
         target = called(self.bodies, body, call)
@@ -265,14 +265,14 @@ def _is_function(body: Body, expr: Expr) -> bool:
 
 
 def _arguments(call: Expr) -> tuple[dict[str, Expr], bool]:
-    """The fields that a call gives, and whether it hides none by unpacking."""
+    """Return the fields that a call sets, and whether unpacking hides none."""
     positional = zip(_FIELDS, call.positional(), strict=False)
     named = {word: value for word, value in call.args if word not in ("", "*", "**")}
     return {**dict(positional), **named}, not {"*", "**"} & set(call.keywords)
 
 
 def _blurred(found: Specs, body: Body) -> Specs:
-    """The same without what the files on the way write on specs once they are made."""
+    """Return the specs without the fields that files on the way set after construction."""
     files = {item.file.path: item.file for item in (body, *found.builders)}
     written = {name for file in files.values() for name in _WRITTEN.findall(file.source.text)}
     if not written:

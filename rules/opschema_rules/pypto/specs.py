@@ -1,4 +1,4 @@
-"""Reads the entries that a golden harness runs in pypto-lib and pypto, each with the specs that are passed to it."""
+"""Reads the entries that a golden harness runs in pypto-lib and pypto, each with its specs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
 _RUNS = frozenset({"run", "run_jit", "compile_and_run"})
 _SPECS = {"TensorSpec", "ScalarSpec"}
 _PASSES_ELSE, _MOST_PASSED = {"runtime_dir", "*", "**"}, 10
-"""Arguments of ``run_jit()`` by which the function may get others than the specs, or none; and how many stand before these."""
+"""Arguments of ``run_jit()`` because of which the function may not get the specs, and the number of arguments before them."""
 
 _EXPECTS_ERROR = re.compile(
     r"\b(?:raises|assertRaises\w*|xfail|expectedFailure|suppress|monkeypatch|patch|mock|setattr|globals)\b"
@@ -42,7 +42,7 @@ _HARNESSES = frozenset({"golden", "pypto"})
 
 
 def read_entries(project: Project, paths: Iterable[str]) -> list[SpecEntry]:
-    """The entries that some Python files pass specs to."""
+    """Return the entries that some Python files pass specs to."""
     known = list(paths)
     project.load_python(known)
     bodies = Bodies(Program(project.workspace.files, project.python, known), known)
@@ -50,7 +50,7 @@ def read_entries(project: Project, paths: Iterable[str]) -> list[SpecEntry]:
 
 
 class Pairs(msgspec.Struct):
-    """Entries and specs, as they are passed together."""
+    """Entries and specs that are passed together."""
 
     project: Project
     bodies: Bodies
@@ -63,7 +63,7 @@ class Pairs(msgspec.Struct):
     succeeding: set[tuple[str, int]] = msgspec.field(default_factory=set)
 
     def entries(self) -> list[SpecEntry]:
-        """Every entry, with all that is passed to it."""
+        """Return every entry, with all specs that are passed to it."""
         for file in self.bodies.files:
             for body in self.bodies.of(file):
                 self._of_calls(body)
@@ -75,7 +75,7 @@ class Pairs(msgspec.Struct):
         return list(made.values())
 
     def _hand_on(self, made: dict[tuple[str, int], SpecEntry], body: Body, param: EntryParam) -> None:
-        """Give what is passed to a host's parameter to the parameter of the function that the host hands it to."""
+        """Pass the specs of a host's parameter on to the parameter of the function that receives it."""
         target, index = handed_to(self.bodies, body, param.param.name) if param.specs else (None, 0)
         if target is None:
             return
@@ -87,7 +87,7 @@ class Pairs(msgspec.Struct):
         entry.params[index] = replace(own, specs=specs, whole=own.whole and param.whole, hosts=hosts)
 
     def _of_calls(self, body: Body) -> None:
-        """Join the functions and specs that ``run_jit(fn=..., specs=...)`` and its like pass together."""
+        """Join the functions and specs that ``run_jit(fn=..., specs=...)`` and similar calls pass together."""
         for call in body.scope.calls:
             entry, specs = _passed(call)
             if entry is None or specs is None:
@@ -112,7 +112,7 @@ class Pairs(msgspec.Struct):
                         self._file(function, found)
 
     def _candidates(self, body: Body, expr: Expr) -> Iterator[tuple[Body, Span | None]]:
-        """The entries that an argument may be, each with the statement that may not run in which it is chosen."""
+        """Yield the entries that an argument may refer to, each with the conditional statement that chooses it."""
         found = list(entries(self.bodies, body, expr))
         yield from ((item, None) for item in found)
         if not found and expr.kind == "name" and "." not in expr.text:
@@ -123,7 +123,7 @@ class Pairs(msgspec.Struct):
                     yield from ((item, choice.guard) for item in chosen)
 
     def _of_class(self, body: Body) -> None:
-        """Join the specs and programs that a test case of pypto returns: ``define_tensors()`` and ``get_program()``."""
+        """Join the specs and programs that a pypto test case returns: ``define_tensors()`` and ``get_program()``."""
         names = {item.name for item in body.cls.body.functions} if body.cls is not None else set()
         if body.cls is None or not names & {"define_tensors", "get_program"}:
             return
@@ -141,12 +141,12 @@ class Pairs(msgspec.Struct):
             self._order(function, known[0], known[0].scope.returns[0], counted=False)
 
     def _is_harness(self, body: Body, call: Expr) -> bool:
-        """Whether a call is of the harness of pypto-lib or pypto, which pass specs in their order."""
+        """Whether a call is of the harness of pypto-lib or pypto, which passes specs in order."""
         module, _, name = full_name(self.bodies, body, call.callee).rpartition(".")
         return name in _RUNS and module.partition(".")[0] in _HARNESSES and not _expects_exception(body.file)
 
     def _is_counted(self, entry: Body, body: Body, call: Expr) -> bool:
-        """Whether each spec that a call passes is surely one argument of a function, in a run that should succeed."""
+        """Whether each spec in a call is known to be one argument of a function, in a run that should succeed."""
         function, outer = entry.function, entry.parent
         if function is None or outer is not self.bodies.module(entry.file) or len(function.decorators) != 1:
             return False
@@ -161,7 +161,7 @@ class Pairs(msgspec.Struct):
         return is_jit and required and is_named and runs and is_once
 
     def _order(self, function: Body, body: Body, expr: Expr, *, counted: bool) -> None:
-        """Note specs whose order is that in which they are written."""
+        """Record specs that are passed in the order in which they are written."""
         if self.lists.in_order(body, expr):
             orders = [_ordered(found, counted=counted) for found in self.lists.of(body, expr) if found.whole]
             self.ordered.setdefault(_key(function), []).extend(orders)
@@ -203,7 +203,7 @@ class Pairs(msgspec.Struct):
         return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS
 
     def _spelled(self, body: Body, name: str) -> str:
-        """A body's spelling of a name of pypto's language; empty when it imports none."""
+        """Return a body's spelling of a name of pypto's language; empty if it imports none."""
         for item in (*body.scope.imports, *self.bodies.module(body.file).scope.imports):
             for text in (f"{item.name}.{name}", item.name):
                 if language_name(self.bodies, body, text) == name:
@@ -225,8 +225,8 @@ def _ordered(found: Specs, *, counted: bool) -> SpecOrder:
 
 @cached_on_argument
 def _assigned(file: PythonFile) -> frozenset[str] | None:
-    """The names that a file may give another meaning within; None if it may expect an error, or takes specs or ``run_jit()`` from
-    elsewhere than the harness.
+    """The names that a file may rebind; None if it may expect an error, or takes specs or ``run_jit()`` from anywhere but the
+    harness.
     """
     scopes = list(file.body.walk())
     defined = {item.name for scope in scopes for item in scope.classes}
@@ -246,8 +246,8 @@ def _expects_exception(file: PythonFile) -> bool:
 
 
 def handed_to(bodies: Bodies, body: Body, name: str) -> tuple[Body | None, int]:
-    """The compiled function that a host hands its own parameter to, or a part of it (``x[rank]``), and the index of the one that
-    takes it; None when it does anything else with it.
+    """Return the compiled function that a host passes its own parameter or a part of it (``x[rank]``) to, and the index of the
+    receiving parameter; None if it does anything else with it.
     """
     found: set[tuple[Body, int]] = set()
     handed: set[int] = set()
@@ -269,7 +269,7 @@ def handed_to(bodies: Bodies, body: Body, name: str) -> tuple[Body | None, int]:
 
 
 def _passed(call: Expr) -> tuple[Expr | None, Expr | None]:
-    """The entry and the specs that one call passes."""
+    """Return the entry and the specs that one call passes."""
     runs = call.callee.rpartition(".")[2] in _RUNS
     if not runs and "specs" not in call.keywords:
         return None, None
@@ -280,12 +280,12 @@ def _passed(call: Expr) -> tuple[Expr | None, Expr | None]:
 
 
 def _all(lists: Iterable[Specs]) -> Iterator[SpecItem]:
-    """The specs of some lists, those of scalars too, but those of files that may expect an error."""
+    """Yield the specs of some lists, including those of scalars, without those of files that may expect an error."""
     for specs in lists:
         yield from (item for item in (*specs.items, *(specs.written or ())) if not _expects_exception(item.file))
 
 
 def _named(lists: Iterable[Specs], name: str) -> tuple[SpecItem, ...]:
-    """The specs of one name, each once."""
+    """Return the distinct specs of one name."""
     found = (item for specs in lists for item in specs.items if item.name == name)
     return tuple({(item.file.path, item.call.start): item for item in found}.values())

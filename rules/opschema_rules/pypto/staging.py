@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry, KernelId, Payload, Submit
 
 Effect = Literal["in", "out", "inout", "unknown"]
-"""The effect of a use on the data: it is read, written without being read, read and written, or that is not known."""
+"""The effect of a use on the data: read, written without a read, read and written, or unknown."""
 
 _KINDS: dict[str, Effect] = {
     "in": "in",
@@ -50,7 +50,7 @@ class TensorUse(msgspec.Struct, frozen=True):
 
 
 def uses_of(entry: Entry) -> dict[int, list[TensorUse]]:
-    """The uses of each of the orchestration's own tensors, in order; a task that is not known may use any."""
+    """Return the uses of each of the orchestration's own tensors, in order; an unknown task may use any of them."""
     found: dict[int, list[TensorUse]] = {argument: [] for argument, _ in entry.arguments}
     for submit in entry.submits:
         lost = any(payload.unresolved for payload in submit.payloads)
@@ -65,7 +65,7 @@ def uses_of(entry: Entry) -> dict[int, list[TensorUse]]:
 
 
 def _of_submit(submit: Submit, argument: int) -> Iterator[TensorUse]:
-    """Uses of a tensor by a task: where its payloads differ in that, each is a use of its own, and none is sure."""
+    """Yield the uses of a tensor by a task. If its payloads differ, each is a use of its own, and none is certain."""
     if any(payload.unresolved for payload in submit.payloads):
         yield TensorUse(submit.order, "unknown", submit.span, submit)
         return
@@ -90,7 +90,7 @@ def _of_submit(submit: Submit, argument: int) -> Iterator[TensorUse]:
 
 
 def _effect(payload: Payload, argument: int) -> Effect | None:
-    """The effect of a task on a tensor that may be in several slots; None if it is in none."""
+    """Return the effect of a task on a tensor that may be in several slots; None if it is in none."""
     effects = {_KINDS[slot.kind] for slot in payload.tensors if slot.argument == argument}
     if not effects:
         return None

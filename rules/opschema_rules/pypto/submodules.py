@@ -17,7 +17,7 @@ from opschema_cli.workspace import join
 from opschema_rules.pypto.runtime_sources import SOURCES
 
 _NESTED, _MOST, _LONGEST = 3, 100, 1000
-"""Limits of following submodules: depth, number, and characters of a path."""
+"""Limits for following submodules: depth, number, and length of a path."""
 
 _SECTION = re.compile(r"(?m)^[ \t]*\[")
 _SIMPLER = re.compile(r"(?:^|[/:\\])simpler(?:\.git)?/*\Z", re.IGNORECASE)
@@ -25,14 +25,14 @@ _VALUE = re.compile(r'(?m)^[ \t]*(path|url)[ \t]*=[ \t]*"?([^"\r\n]*?)"?[ \t]*\r
 
 
 class Submodule(msgspec.Struct, frozen=True):
-    """A submodule by its path, and whether it is simpler by the address that it is fetched from."""
+    """The path of a submodule, and whether it is simpler, by the address that it is fetched from."""
 
     path: str
     is_simpler: bool
 
 
 def submodules(project: Project) -> list[Submodule]:
-    """The submodules of the tree, each with those of what is checked out of it."""
+    """Return the submodules of the tree, each with those of its checked-out files."""
     return list(islice(_below(project, "", _NESTED), _MOST))
 
 
@@ -47,13 +47,13 @@ def _below(project: Project, folder: str, depth: int) -> Iterator[Submodule]:
 
 
 def runtime_files(project: Project) -> list[str]:
-    """The files of the runtime that are checked out in submodules, of those that tell its contract."""
+    """Return the runtime files checked out in submodules that may show the contract."""
     found = (posixpath.join(item.path, name) for item in submodules(project) for name in SOURCES)
     return [path for path in dict.fromkeys(found) if project.workspace.is_file(path)]
 
 
 def is_checked_out(project: Project, path: str) -> bool:
-    """Whether a commit of a submodule is checked out there: one that may not be the one that is pinned."""
+    """Whether a commit of a submodule is checked out; it may differ from the pinned one."""
     return any(project.workspace.is_file(f"{path}/{name}") for name in (".git", ".git/HEAD"))
 
 

@@ -13,7 +13,7 @@ from opschema_rules.pypto.facts import Entry, Payload, Slot, Submit
 from opschema_rules.pypto.model import Direction, Kernel, OrchestrationPart, Program
 
 WORDS = {"in": "IN", "out": "OUT", "inout": "INOUT", "no_dep": "NO_DEP", "scalar": "SCALAR"}
-"""Names of the kinds of slots in messages."""
+"""Names of slot kinds in messages."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -31,26 +31,26 @@ class Task(msgspec.Struct, frozen=True):
     payloads: tuple[Payload, ...]
 
     def at(self, span: Span) -> Place:
-        """A stretch of the orchestration's source as a place."""
+        """Return the place of a stretch of the orchestration's source."""
         return Place(self.orchestration.source or "", span)
 
     def related(self, span: Span, message: str) -> Related:
-        """The same as the other side of a finding."""
+        """Return a stretch of the orchestration's source as the other side of a finding."""
         return Related(self.at(span), message)
 
     @property
     def widest(self) -> int:
-        """The most tensors that it may have."""
+        """The largest number of tensors that it may have."""
         return max((len(payload.tensors) for payload in self.payloads), default=0)
 
     def slots(self, index: int) -> list[Slot]:
-        """Slots at one index of the payloads that are long enough, one of each kind."""
+        """Return the slots at one index of the payloads that are long enough, one of each kind."""
         found = {item.kind: item for payload in self.payloads for item in payload.tensors[index : index + 1]}
         return list(found.values())
 
 
 def tasks(program: Program) -> Sequence[Task]:
-    """The tasks that a program's orchestration submits, where it can be read."""
+    """Return the tasks that a program's orchestration submits, if it can be read."""
     if "tasks" not in program.joined:
         program.joined["tasks"] = tuple(_tasks(program))
     return cast("tuple[Task, ...]", program.joined["tasks"])
@@ -69,7 +69,7 @@ def _tasks(program: Program) -> Iterator[Task]:
 
 
 def fits(direction: Direction, slot: Slot) -> bool:
-    """Whether a direction is what a slot is added as; a slot without dependencies may be any."""
+    """Whether a direction matches how a slot is added; a slot without dependencies matches any."""
     return slot.kind == "no_dep" or direction.value == WORDS[slot.kind]
 
 

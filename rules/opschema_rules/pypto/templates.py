@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 def template_of(workspace: Workspace, description: str, source: str) -> str | None:
-    """The template that becomes a source; None where there is none, or several."""
+    """Return the template of a source; None if there is none, or several."""
     match = _NAME.search(source) if description.endswith(ENDING) else None
     if match is None:
         return None
@@ -34,7 +34,7 @@ def template_of(workspace: Workspace, description: str, source: str) -> str | No
 
 
 def _read(text: str) -> Orchestration:
-    """The entries of a template, whose placeholders count as names of the same length."""
+    """Return the entries of a template, whose placeholders count as names of the same length."""
     try:
         return read_orchestration(parse_cpp(_PLACEHOLDER.sub(r"__\1__", text)))
     except (CppError, CppUnavailableError):

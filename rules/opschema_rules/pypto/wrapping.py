@@ -6,11 +6,11 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.pypto.model import EntryParam, SpecEntry
 
 WORDS = {"out": "Out", "inout": "InOut"}
-"""Words of pypto's language for directions that are written back."""
+"""Words of pypto's language for directions that are copied back."""
 
 
 def lost(entry: SpecEntry, param: EntryParam) -> bool:
-    """Whether a parameter is declared an input although it is an output; a resident one the harness reads back by itself."""
+    """Whether a parameter is declared an input although it is an output; the harness reads a resident one back itself."""
     resident = (entry.host or param.hosts) and any(item.resident is not False for item in param.specs)
     return param.direction == "in" and bool(param.outputs) and not resident
 
@@ -21,7 +21,7 @@ def unstaged(param: EntryParam) -> bool:
 
 
 def wanted(entry: SpecEntry, param: EntryParam) -> str | None:
-    """The wrapper that the parameter needs, ``Out`` or ``InOut``; None when it is right, or not certain."""
+    """Return the wrapper that the parameter needs, ``Out`` or ``InOut``; None if it is right or not certain."""
     if unstaged(param):
         return WORDS["inout"]
     if not lost(entry, param):
@@ -33,13 +33,13 @@ def wanted(entry: SpecEntry, param: EntryParam) -> str | None:
 
 
 def head(param: EntryParam) -> Span | None:
-    """The name that an annotation wraps its type in (``pl.Out``); None when it wraps none."""
+    """Return the name that an annotation wraps its type in (``pl.Out``); None if it wraps none."""
     annotation = param.param.annotation
     return annotation.items[0].span if annotation is not None and annotation.kind == "subscript" else None
 
 
 def wrap(entry: SpecEntry, param: EntryParam, word: str) -> Edit | None:
-    """The edit that makes an annotation say ``word``; None when the file has no name for it, or the annotation is one itself."""
+    """Return the edit that makes an annotation use ``word``; None if the file has no name for it, or the annotation is an alias."""
     annotation, spelled = param.param.annotation, entry.spelled.get(word)
     if annotation is None or spelled is None:
         return None

@@ -10,7 +10,7 @@ from opschema_cli.source.program import ClassRef, External, Program, ValueRef
 from opschema_cli.source.python import Expr, PythonFile
 
 MAX_ALIASES = 30
-"""Most names of types that are followed from one annotation."""
+"""Maximum number of type aliases to follow from one annotation."""
 
 _TYPING = ("typing.", "typing_extensions.", "collections.abc.", "numbers.", "types.")
 _BUILTIN_TYPES = frozenset(
@@ -42,7 +42,7 @@ Lookup = Callable[[str], "bool | None"]
 
 
 def annotation_admits_none(program: Program, file: PythonFile, annotation: Expr) -> bool | None:
-    """Whether an annotation admits ``None``; None where that cannot be known."""
+    """Whether an annotation admits ``None``; None if that cannot be known."""
     return _Annotations(program).admits_none(file, annotation)
 
 
@@ -74,7 +74,7 @@ class _Annotations:
 
 
 def text_admits_none(text: str) -> bool | None:
-    """Whether a manifest's type expression admits ``None``; None where it is none, or says ``Any``."""
+    """Whether a manifest's type expression admits ``None``; None if it is not a type expression, or contains Any."""
     expr = quoted(text, NO_CALL)
     return _admits_none(expr, _named) if expr is not None else None
 

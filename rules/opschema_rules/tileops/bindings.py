@@ -1,4 +1,4 @@
-"""Values that a workload row gives to the names in its entry's rules, and what follows from them.
+"""The values that a workload row gives to the names in its entry's rules, and their consequences.
 
 A row passes ``{tensor}_shape`` for a tensor, a param by its name, and a dimension of a declared shape by its name;
 aggregate keys such as ``kv_shape`` bind nothing. What a row leaves open stays open.
@@ -25,7 +25,7 @@ RESERVED_KEYS = frozenset({"dtypes", "label"})
 
 
 class BoundRow(msgspec.Struct, frozen=True):
-    """A row, the names of the values that it gives, and what follows from them: what becomes of each equation.
+    """A row, the names of the values that it gives, and the consequences: the state of each equation.
 
     The declared shape of an input that the row leaves out is not an equation of it.
     """
@@ -42,7 +42,7 @@ class BoundRow(msgspec.Struct, frozen=True):
         return any(isinstance(outcome, Violated) for _, outcome in self.outcomes)
 
     def source(self, name: str) -> Node | None:
-        """The row's node that gives a name its value."""
+        """Return the row's node that gives a name its value."""
         is_tensor = isinstance(self.values.get(name), Tensor)
         return self.row.value(f"{name}_shape" if is_tensor else name) if name in self.given else None
 
@@ -75,7 +75,7 @@ def bind_row(entry: OpEntry, row: Row) -> BoundRow:
 
 
 def _solved(rules: tuple[Expression, ...], known: Mapping[str, Value], params: tuple[str, ...]) -> Solution:
-    """The solution of a row; ops of one family share rules and rows, so a quarter of them is solved already."""
+    """Return the solution of a row; ops of one family share rules and rows, so a quarter of them is solved already."""
     if any(type(value) is list for value in known.values()):
         return solve(rules, known, unknown=params)
     return _solved_once(rules, tuple((name, type(value), value) for name, value in known.items()), params)
@@ -89,7 +89,7 @@ def _solved_once(
 
 
 def _given(row: Row, stated: Statement) -> Iterator[tuple[str, Value]]:
-    """Names and values that a row gives."""
+    """Yield the names and values that a row gives."""
     repeated = row.repeated
     for key, data in row.data.items():
         if key in repeated:

@@ -82,7 +82,7 @@ class Tracker:
         return sorted([*kept, *loose], key=lambda item: _order(item.writes[0]))
 
     def _followed_maker(self, body: Body, expr: Expr) -> Iterator[CarrierAttribute]:
-        """Follow what an expression makes; yields the carrier that it is when nothing keeps it."""
+        """Follow an expression's value; yield the carrier that it is if nothing stores it."""
         if creates(self.evaluator, body, expr):
             reached = self._reached(body, expr.span, body.owner, MAX_CALLS) or []
             direct = tuple(item for item in reached if item.held is None)
@@ -265,7 +265,7 @@ def _all(parts: Iterable[Reached | None]) -> Reached | None:
 
 
 def _is_none_test(expr: Expr, span: Span) -> bool:
-    """Whether a condition asks if the value at ``span`` is None."""
+    """Whether a condition tests if the value at ``span`` is None."""
     return any(
         item.kind == "compare" and item.text in ("is", "is-not") and item.items[0].span == span
         for item in expr.walk()

@@ -1,4 +1,4 @@
-"""Carriers in a manifest: 0-dim inputs that no call passes and of which an entry uses nothing but the dtype."""
+"""Carriers in a manifest: 0-dim inputs that no call passes, and of which an entry only uses the dtype."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CarrierInput(msgspec.Struct, frozen=True, eq=False):
 
 
 def carrier_inputs(op: OpImplementation, made: Callable[[ClassRef], list[CarrierAttribute]]) -> list[CarrierInput]:
-    """The carriers that one entry declares; ``made`` gives those that a class makes.
+    """Return the carriers that one entry declares; ``made`` holds those that a class makes.
 
     A carrier is a required 0-dim input, no argument of ``forward()`` or ``__init__()``, of which the
     entry uses nothing but the dtype. It must lend that dtype to another tensor, or the class must

@@ -1,4 +1,4 @@
-"""Carriers: 0-dim tensors that stand in for a dtype and a device. Found by what they are, whatever they are called.
+"""Carriers: 0-dim tensors that stand for a dtype and a device. They are recognized by their use, whatever their name.
 
 Data for the carrier rules and for the migration that removes carriers: those of op classes
 (:mod:`opschema_rules.tileops.carrier_attributes`), of custom ops, and of entries
@@ -64,7 +64,7 @@ class Carriers:
 
     @cached_property
     def _library(self) -> list[str]:
-        """The library's modules that are not among the package of ops: what else lies below its top folder."""
+        """Return the library's modules outside the package of ops: everything else below its top folder."""
         files, mine = self.program.files, set(self.bodies.paths)
         tops = set()
         for path in self.bodies.paths:

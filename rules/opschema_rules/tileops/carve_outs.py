@@ -50,13 +50,15 @@ class _Sense(msgspec.Struct, frozen=True):
 
 
 MAX_STEPS = MAX_CALLS + 2
-"""Longest way from an expression to the ``forward`` whose arguments it is made of: names and parameters count too."""
+"""Maximum length of a path from an expression to the ``forward`` whose arguments it is computed from, including names and
+parameters.
+"""
 
 _COMPARED = re.compile(
     r"""(?:[=!]=|\bin|\bis|\bnot)\s*[(\[{]?\s*["']none["']|["']none["']\s*[=!]=|\bin\s*[(\[{][^)\]}\n]{0,80}["']none["']"""
 )
 _REACH = 200
-"""Characters that a comparison has at most beside what it compares with."""
+"""Maximum number of characters of a comparison besides the compared value."""
 
 _COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "dict", "sorted", "keys", "values", "items"})
 
@@ -72,7 +74,7 @@ def carve_outs(program: Program, file: PythonFile) -> list[CarveOut]:
 
 
 def unguarding(program: Program, file: PythonFile) -> list[tuple[Body, Expr]]:
-    """Every expression that tells such an op, though it is not known to skip a check."""
+    """Return every expression that identifies such an op, although it is not known to skip a check."""
     return list(_Reader(program, file).unguarding())
 
 
@@ -123,7 +125,7 @@ class _Reader:
                     yield body, condition, whole
 
     def _tests(self) -> Iterator[tuple[Body, Expr, str]]:
-        """Every expression that may tell such an op, with the name it is bound to."""
+        """Yield every expression that may identify such an op, with the name it is bound to."""
         for body in self.bodies.of(self.file):
             for assign in body.scope.assigns:
                 if assign.value is not None:
@@ -196,7 +198,7 @@ class _Reader:
         return any(self._reads_reference(at, value, hops - 1) for at, value in values)
 
     def _is_arguments(self, body: Body, expr: Expr, hops: int) -> bool:
-        """Whether an expression is made of the arguments of some ``forward``."""
+        """Whether an expression is computed from the arguments of some ``forward``."""
         if expr.value == "forward" or expr.text.endswith(".forward"):
             return True
         if hops <= 0 or expr.kind in ("const", "compare", "unary"):

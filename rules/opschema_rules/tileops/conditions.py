@@ -15,7 +15,7 @@ def inside(span: Span, outer: Span) -> bool:
 
 
 def is_nothing(expr: Expr) -> bool:
-    """Whether an expression is always false, as a default behind ``or`` is."""
+    """Whether an expression is always false, like a default after ``or``."""
     return not expr.items and (expr.kind in ("list", "tuple", "dict") or (expr.kind == "const" and not expr.value))
 
 
@@ -23,7 +23,7 @@ _FIRST = re.compile(r"(?:\s|#[^\n]*\n)*(return|continue|pass|break)\b")
 
 
 def skips(body: Body, condition: Condition) -> bool:
-    """Whether what a condition guards does nothing but leave, with no finding of its own in hand."""
+    """Whether the code that a condition guards only leaves, with no finding of its own."""
     if not _FIRST.match(body.file.text(condition.body).lstrip(":")):
         return False
     returned = [value for value in body.scope.returns if inside(value.span, condition.body)]
@@ -59,7 +59,7 @@ COMPUTED = frozenset({"listcomp", "setcomp", "dictcomp", "generator", "ifexp", "
 
 
 def emptiness(expr: Expr) -> tuple[Expr, bool] | None:
-    """Of what collection an expression tells the length, and whether it holds when that is empty."""
+    """Return the collection whose length an expression tests, and whether the expression is true if it is empty."""
     if expr.kind == "unary" and expr.text == "not":
         inner = emptiness(expr.items[0])
         return (inner[0], not inner[1]) if inner is not None else None

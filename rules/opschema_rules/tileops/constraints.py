@@ -1,4 +1,4 @@
-"""The ``constraints`` of a tensor, applied to the sizes that a bound row gives it."""
+"""Applies the ``constraints`` of a tensor to its sizes in a bound row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Exclusion(msgspec.Struct, frozen=True):
 
 
 def excluded_sizes(entry: OpEntry, bound: BoundRow) -> Iterator[Exclusion]:
-    """The sizes of a row that constraints exclude; a dimension whose size is open is not looked at."""
+    """Yield the sizes of a row that constraints exclude; dimensions of open size are skipped."""
     for tensor in entry.tensors:
         owner = tensor.attribute("constraints")
         for key, node in entry.file.document.follow(owner).pairs() if owner is not None else ():
@@ -36,7 +36,7 @@ def excluded_sizes(entry: OpEntry, bound: BoundRow) -> Iterator[Exclusion]:
 
 
 def _size(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str) -> int | None:
-    """The size of a dimension in a row; None where it is open or the tensor is left out."""
+    """Return the size of a dimension in a row; None if it is open or the tensor is omitted."""
     declaration = statement(entry).declarations.get(tensor)
     dimensions = (declaration.dimensions if declaration is not None else None) or ()
     value = bound.values.get(tensor)
@@ -67,7 +67,7 @@ _SIZES = re.compile(r"\d{1,18}(\s*\|\s*\d{1,18})*", re.ASCII)
 
 
 def size_rule(size: str, constraint: str) -> str:
-    """A constraint of a size as a shape rule; itself, behind the name of the size, if it is not understood."""
+    """Return a constraint of a size as a shape rule; itself, after the name of the size, if it is not understood."""
     text = constraint.strip()
     if text in _FORMULAS:
         return _FORMULAS[text].format(size)
@@ -78,7 +78,7 @@ def size_rule(size: str, constraint: str) -> str:
 
 
 def _allows(constraint: str, size: int, bound: BoundRow) -> bool:
-    """Whether a constraint admits a size; one that is not understood or reads an open name admits all."""
+    """Whether a constraint allows a size; one that is not understood or reads an open name allows all."""
     text = constraint.strip()
     if text in _PREDICATES:
         return _PREDICATES[text](size)

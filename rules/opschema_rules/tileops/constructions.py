@@ -10,7 +10,7 @@ import msgspec
 from opschema_cli.readings import Reading
 
 MAX_LENGTH = 2000
-"""Most characters of a call that is read."""
+"""Maximum number of characters of a call to read."""
 
 _CALL = re.compile(r"(?<![\w.])([A-Z]\w*Op)\(")
 _PART = re.compile(
@@ -44,7 +44,7 @@ def _parsed(text: str, name: str, start: int) -> Iterator[Construction]:
 
 
 def _arguments(text: str, opening: int) -> list[int]:
-    """The places behind the parenthesis and the commas of a call, and last that behind it; that alone where it is not closed."""
+    """Return the places after the parenthesis and the commas of a call, and after its end; only the first if it is not closed."""
     found, depth = [opening + 1], 0
     for match in _PART.finditer(text, opening, opening + MAX_LENGTH):
         part = match[0]

@@ -25,7 +25,7 @@ _KEPT = frozenset({"to", "cuda", "cpu", "contiguous", "detach", "clone", "half",
 
 
 _WORDS = ("empty(", "zeros(", "ones(", "full(", "rand(", "randn(", "tensor(")
-"""Words of which every expression that makes a tensor has one; for a fast check."""
+"""Words one of which every expression that makes a tensor contains; for a fast check."""
 
 
 def may_create(text: str) -> bool:
@@ -65,7 +65,7 @@ def _shape(evaluator: Evaluator, body: Body, expr: Expr) -> Shape | None:
 
 
 def _is_converted(callee: Expr) -> bool:
-    """Whether a method is one of a name, or of what conversions make of it: ``x.to(dtype).new_empty``."""
+    """Whether a method is called on a name, or on the result of conversions of it: ``x.to(dtype).new_empty``."""
     if callee.kind == "name":
         return "." in callee.text
     inner = callee.items[0] if callee.kind == "attribute" else callee
@@ -74,7 +74,7 @@ def _is_converted(callee: Expr) -> bool:
 
 
 def _size(evaluator: Evaluator, body: Body, call: Expr) -> Shape | None:
-    """The shape that a call is given as ``size``, or by its plain arguments."""
+    """Return the shape that a call gets as ``size``, or from its plain arguments."""
     size, given = call.keyword("size"), call.positional()
     if size is not None:
         return _numbers(evaluator, body, [size]) if not given else None
@@ -84,7 +84,7 @@ def _size(evaluator: Evaluator, body: Body, call: Expr) -> Shape | None:
 
 
 def _numbers(evaluator: Evaluator, body: Body, given: list[Expr]) -> Shape | None:
-    """The sizes that arguments give, one by one or as one sequence."""
+    """Return the sizes in arguments, one by one or as one sequence."""
     first = given[0] if len(given) == 1 else None
     if first is not None and first.kind == "call" and first.callee.rpartition(".")[2] in ("Size", "tuple", "list"):
         first = first.items[1] if len(first.items) == 2 else Expr("tuple", *first.span)
@@ -99,13 +99,13 @@ def _numbers(evaluator: Evaluator, body: Body, given: list[Expr]) -> Shape | Non
 
 
 def _constant(evaluator: Evaluator, body: Body, expr: Expr) -> object:
-    """The value of a constant expression; None when it is none."""
+    """Return the value of a constant expression; None for any other."""
     found = evaluator.fold(body, expr)
     return found.value if isinstance(found, Folded) and not found.symbol else None
 
 
 def _shape_of_value(call: Expr) -> Shape | None:
-    """The shape of what ``torch.tensor`` makes: of a number, or of a list of numbers."""
+    """Return the shape of the result of ``torch.tensor`` for a number, or for a list of numbers."""
     value = call.keyword("data") or call.keyword("s") or next(iter(call.positional()), None)
     if value is None:
         return None
@@ -121,7 +121,7 @@ def _is_number(value: Expr) -> bool:
 
 
 def _reshaped(evaluator: Evaluator, body: Body, shape: Shape, call: Expr) -> Shape | None:
-    """The shape of what a method of a new tensor gives."""
+    """Return the shape of the result of a new tensor's method."""
     name, given = call.items[0].text, call.positional()
     if name in _KEPT:
         return shape

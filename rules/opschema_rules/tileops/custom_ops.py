@@ -44,7 +44,7 @@ class CustomOp(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def body(self) -> Body:
-        """The implementation that the op was made of."""
+        """The implementation that the op was made from."""
         return self.bodies[0]
 
     @property
@@ -80,7 +80,7 @@ def _is_metadata(name: str) -> bool:
 
 
 class CustomOps:
-    """The custom ops of a tree, each as it is asked for. ``bodies`` are those of the package of op classes."""
+    """The custom ops of a tree, each resolved on demand. ``bodies`` are those of the package of op classes."""
 
     def __init__(self, project: Project, bodies: Bodies) -> None:
         self.project = project
@@ -97,7 +97,7 @@ class CustomOps:
         return graph_of(self.project, TorchlibOptions())
 
     def called(self, body: Body, callee: Expr, owner: ClassRef) -> tuple[CustomOp, ...]:
-        """Every op that ``callee`` may be for an instance of ``owner``; empty when one of them is not known."""
+        """Return every op that ``callee`` may be for an instance of ``owner``; empty if one of them is not known."""
         program = self.bodies.program
         classes = (ref for ref in self.bodies.family(owner) if owner in program.lineage(ref))
         found = [self.graph.called(body, callee, ref) for ref in classes]
@@ -110,7 +110,7 @@ class CustomOps:
         return {key for key, _ in self.graph.holders.get(op.operator, ())}
 
     def calls(self, op: CustomOp) -> set[Place]:
-        """Places of the calls of an op, as far as it is the only one that they may call."""
+        """Return the places of the calls of an op, if it is the only one that they may call."""
         return {call.place for call in op.operator.calls}
 
     def _of(self, operator: Operator) -> CustomOp | None:
@@ -131,6 +131,6 @@ class CustomOps:
         return CustomOp(operator, tuple(kernels), tuple(fakes), mutated) if mutated is not None else None
 
     def _functions(self, bodies: Iterable[Body]) -> Iterable[Body]:
-        """The same functions among the bodies of the package."""
+        """Return the same functions among the bodies of the package."""
         found = (self.bodies.function(FunctionRef(body.file, body.function)) for body in bodies if body.function)
         return dict.fromkeys(body for body in found if body is not None)

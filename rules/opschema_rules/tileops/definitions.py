@@ -39,7 +39,7 @@ def _imported_names(listed: str) -> Iterable[str]:
 
 
 class Definitions:
-    """The files of a workspace and what they define, found when it is first asked for."""
+    """The files of a workspace and their definitions, found on demand."""
 
     def __init__(self, project: Project, below: str) -> None:
         self.project = project
@@ -75,7 +75,7 @@ class Definitions:
         return self._basenames.get(path.rpartition("/")[2], [])
 
     def of_basename(self, path: str) -> str | None:
-        """The only file of the same name; None when there is none, or several."""
+        """Return the only file of the same name; None if there is none, or several."""
         found = self.all_of_basename(path)
         return found[0] if len(found) == 1 else None
 
@@ -86,5 +86,5 @@ class Definitions:
         return any(source is not None and word.search(source.text) for source in sources)
 
     def binds(self, path: str, name: str) -> bool:
-        """Whether a module surely binds a name; False leaves it open."""
+        """Whether a module is known to bind a name; False is inconclusive."""
         return name in self.project.readings(_NAMES, [path]).get(path, set())

@@ -53,18 +53,18 @@ _REPORTS = re.compile(
 
 
 def _reports(body: Body, condition: Condition) -> bool:
-    """Whether what a condition guards tells somebody; it may just leave, count, or put something else in place."""
+    """Whether the code that a condition guards reports something; it may just leave, count, or substitute a value."""
     return _REPORTS.search(body.file.text(condition.body)) is not None and not skips(body, condition)
 
 
 def _is_of_some(body: Body, condition: Condition) -> bool:
-    """Whether a condition is reached only by ops that are told by their params."""
+    """Whether a condition is only reached for ops identified by their params."""
     around = (item for item in body.scope.conditions if item.kind == "if" and inside(condition.expr.span, item.body))
     return any("params" in body.file.text(item.expr) for item in around)
 
 
 def _is_inputs(body: Body, expr: Expr, hops: int) -> bool:
-    """Whether an expression is what any entry, of a loop or a parameter, declares as ``inputs``."""
+    """Whether an expression is the ``inputs`` of any entry, in a loop or a parameter."""
     if expr.kind == "name" and "." not in expr.text and hops > 0:
         binder = body.binder(expr.text)
         values = binder.values(expr.text) if binder is not None else None
@@ -83,7 +83,7 @@ def filled(expr: Expr) -> Expr:
 
 
 def _reads(expr: Expr) -> bool:
-    """Whether an expression takes something from a mapping; ``get`` may be given an empty default."""
+    """Whether an expression reads an item of a mapping; ``get`` may have an empty default."""
     if expr.kind != "call":
         return expr.kind == "subscript"
     return expr.items[0].text.rpartition(".")[2] == "get" and all(map(is_nothing, expr.items[2:]))

@@ -18,7 +18,9 @@ _HINT = (
 
 
 def describe_spec(project: Project, folder: str, spec: Spec) -> Description:
-    """The documents and validators that were found, then every demand: on, and where it shows; or off, and what it is."""
+    """Describe the documents and validators found, then every demand: if it is on, where that is shown; if it is off, what it
+    is.
+    """
     missing = f"no document or script uses all the words {', '.join(VOCABULARY)}"
     facts = [Fact("specification", path) for path in spec.sources] or [Fact("specification", "none", missing)]
     facts += [_demand(project, spec, name) for name in FEATURES]
@@ -43,7 +45,7 @@ def describe_shapes(manifests: Iterable[Manifest]) -> Iterator[Fact]:
     decided = {id(equation) for found in outcomes for equation in found.rules} & rules
     if ops:
         yield Fact(
-            "returned shapes", f"{complete} of {len(ops)}", "ops of which all outputs are compared with the manifest"
+            "returned shapes", f"{complete} of {len(ops)}", "ops whose outputs are all compared with the manifest"
         )
         yield Fact("shape rules", f"{len(decided)} of {len(rules)}", "rules of these ops that are evaluated for a call")
 
@@ -53,4 +55,4 @@ def _demand(project: Project, spec: Spec, name: str) -> Fact:
     source = project.source(place.path) if place is not None else None
     if place is not None and source is not None:
         return Fact(name, "on", f"{place.path}:{source.position(place.span.start).line}")
-    return Fact(name, "on", "asked for by `spec`") if spec.knows(name) else Fact(name, "off", FEATURES[name].meaning)
+    return Fact(name, "on", "requested by `spec`") if spec.knows(name) else Fact(name, "off", FEATURES[name].meaning)

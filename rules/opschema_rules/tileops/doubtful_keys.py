@@ -1,4 +1,4 @@
-"""Keys of a mapping whose meaning is not known: given twice, or only nearly spelt."""
+"""Keys of a mapping with an unclear meaning: repeated, or only similar to a known one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.suggestions import may_be_near
 
 NEARLY = 0.7
-"""The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
+"""The similarity of a misspelt key to the intended one (difflib's ratio)."""
 
 
 def is_doubtful(owner: Node, name: str) -> bool:
-    """Whether it is not known what a mapping means by a key: it gives two values, or only a key nearly spelt so.
+    """Whether the meaning of a mapping's key is unclear: it has two values, or only a similarly spelt key is present.
 
     The rules for structure and for repeated keys say that; no other rule judges what follows from it.
     """
@@ -25,7 +25,7 @@ def is_doubtful(owner: Node, name: str) -> bool:
 
 
 def repeated(owner: Node) -> set[str]:
-    """The keys to which a mapping gives two values."""
+    """Return the keys with two values in a mapping."""
     first: dict[str, Node] = {}
     pairs = [(key.value, value) for key, value in owner.pairs() if key.kind == "scalar"]
     return {key for key, value in pairs if not _alike(first.setdefault(key, value), value)}

@@ -26,7 +26,7 @@ from opschema_rules.tileops.model import Implementations, Manifest, OpEntry, OpI
 from opschema_rules.tileops.op_classes import call_params
 
 MAX_SHOWN = 80
-"""Most characters of source in a message."""
+"""Maximum number of characters of source in a message."""
 
 
 class Drift(msgspec.Struct, frozen=True):
@@ -59,12 +59,12 @@ class Drift(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> Severity:
-        """The severity: at most that of its entry."""
+        """Return the severity, limited to that of its entry."""
         return min(self.severity, self.method.op.entry.severity, key=lambda level: level.rank)
 
 
 class Method(msgspec.Struct, frozen=True, dict=True):
-    """A method of an op as its callers see it: ``params`` without ``self``."""
+    """A method of an op from its callers' view: ``params`` without ``self``."""
 
     op: OpImplementation
     name: str
@@ -128,7 +128,7 @@ def _method(op: OpImplementation, name: str) -> Method | None:
 
 @cached_on_argument
 def _methods(op: OpImplementation) -> dict[str, Method | None]:
-    """The methods that were asked for so far."""
+    """The methods looked up so far."""
     return {}
 
 
@@ -183,7 +183,7 @@ def _at_code(drifts: Sequence[Drift]) -> Diagnostic:
 
 
 def _joined(fixes: Sequence[Fix | None]) -> Fix | None:
-    """The fixes of all entries as one; None where one entry has none."""
+    """Return the fixes of all entries as one; None if one entry has none."""
     present = [fix for fix in fixes if fix is not None]
     if len(present) < len(fixes) or not present:
         return None
@@ -193,7 +193,7 @@ def _joined(fixes: Sequence[Fix | None]) -> Fix | None:
 
 
 def yaml_fix(entry: OpEntry, title: str, edit: Callable[[], list[Edit]], why_unsafe: str = "") -> Fix | None:
-    """A fix of an entry's file; None where the editor cannot make the change without touching more, or changes nothing."""
+    """Return a fix of an entry's file; None if the editor would have to change more, or changes nothing."""
     try:
         edits = edit()
     except (YamlEditError, ValueError):  # the latter for a text that no YAML file can hold
@@ -203,7 +203,7 @@ def yaml_fix(entry: OpEntry, title: str, edit: Callable[[], list[Edit]], why_uns
 
 
 def row_removal(entry: OpEntry, owner: Node, index: int) -> Fix | None:
-    """A fix that drops one row of a list; None where a comment in the row would go with it."""
+    """Return a fix that removes one row of a list; None if a comment in the row would be removed with it."""
     item = owner.items[index]
     if "#" in entry.file.source.text[item.start : item.end]:
         return None

@@ -20,7 +20,7 @@ _SHORT = re.compile(r"(b?)f(?:p|loat)?(16|32|64)")
 
 @lru_cache(maxsize=8)
 def listed_dtypes(spec: Spec) -> frozenset[str]:
-    """The dtypes that the tree's own validator lists; none where it has no list."""
+    """Return the dtypes that the tree's own validator lists; empty if it has no list."""
     found = _LISTED.search(spec.text)
     return frozenset(re.findall(r"[\"'](\w+)[\"']", found[1])) if found is not None else frozenset()
 
@@ -54,7 +54,7 @@ def expression(tensor: Tensor) -> DtypeExpression:
 
 
 def dtype_node(entry: OpEntry, tensor: Tensor) -> Node:
-    """The node of a tensor's dtype; of its name if there is none."""
+    """Return the node of a tensor's dtype; of its name if there is none."""
     found = tensor.attribute("dtype")
     return entry.file.document.follow(found) if found is not None else tensor.key
 

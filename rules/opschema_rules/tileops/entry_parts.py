@@ -50,11 +50,11 @@ class Tensor(msgspec.Struct, frozen=True, dict=True):
         return found is not None and found.kind == "scalar" and scalar_value(found) is True
 
     def doubtful(self, name: str) -> bool:
-        """Whether it is not known what is meant by an attribute: see :func:`is_doubtful`."""
+        """Whether the meaning of an attribute is unclear: see :func:`is_doubtful`."""
         return is_doubtful(self.node, name)
 
     def misstates(self, name: str) -> bool:
-        """Whether a flag stands there and is not literally true, or is misspelt, so that what is meant is not known."""
+        """Whether a flag is present and not literally true, or misspelt, so that its meaning is unclear."""
         return (self.node.get(name) is not None and not self.flag(name)) or self.doubtful(name)
 
     @property
@@ -85,12 +85,12 @@ class ParamDecl(msgspec.Struct, frozen=True):
         return value if isinstance(value, str) else None
 
     def doubtful(self, name: str) -> bool:
-        """Whether it is not known what is meant by an attribute: see :func:`is_doubtful`."""
+        """Whether the meaning of an attribute is unclear: see :func:`is_doubtful`."""
         return is_doubtful(self.node, name)
 
     @property
     def kw_only(self) -> bool | None:
-        """Whether a caller must name it; None where what stands there does not tell."""
+        """Whether a caller must pass it by name; None if its value does not show that."""
         found = self.node.get("kw_only")
         value = False if found is None else scalar_value(found) if found.kind == "scalar" else None
         return value if isinstance(value, bool) and not self.doubtful("kw_only") else None
@@ -111,7 +111,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def repeated(self) -> set[str]:
-        """The keys to which it gives two values."""
+        """Return the keys with two values."""
         return repeated(self.node) if len(self.node.items) // 2 > len(self.data) else set()
 
     def value(self, key: str) -> Node | None:

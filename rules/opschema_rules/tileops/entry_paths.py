@@ -1,4 +1,4 @@
-"""Paths into an entry: where what stands there is shown, and how messages name it."""
+"""Paths into an entry: the place that findings show, and the name in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_rules.tileops.model import ManifestFile, OpEntry
 from opschema_rules.tileops.schema_validator import Path
 
 MAX_SHOWN = 60
-"""Longest value that a message quotes whole, in characters."""
+"""Maximum number of characters of a value to quote in full in a message."""
 
 
 def key_at(entry: OpEntry, path: Path) -> Node | None:
@@ -42,7 +42,7 @@ def value_span(entry: OpEntry, path: Path) -> Span:
 
 
 def first_line(file: YamlFile, node: Node) -> Span:
-    """The first line of what a node writes."""
+    """Return the span of the first line of a node."""
     newline = file.source.text.find("\n", node.start, node.end)
     return Span(node.start, newline if newline >= 0 else node.end)
 
@@ -64,7 +64,7 @@ def shown(file: YamlFile, node: Node) -> str:
 
 
 def kind_of_key(key: Node) -> str:
-    """The kind of a key that is not a string."""
+    """Return the kind of a key that is not a string."""
     value = scalar_value(key)
     if value is None:
         return "null"

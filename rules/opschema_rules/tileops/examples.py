@@ -1,4 +1,4 @@
-"""Builds the small workspace that a rule's example stands in, so that the example shows only what matters.
+"""Builds the small workspace that contains a rule's example, so that the example only shows what matters.
 
 A ``yaml`` fence holds keys of the entry ``ExampleFwdOp``; each replaces that part of a sound entry (below ``signature``
 and ``source``, key by key). A ``python`` fence is the op's module, below its imports. A fence with a path after

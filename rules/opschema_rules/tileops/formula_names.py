@@ -18,10 +18,10 @@ from opschema_cli.source.python import Expr
 from opschema_rules.tileops.conditions import is_nothing
 
 BYTES = "elem_bytes"
-"""The name that every formula knows, and that a set of them therefore holds."""
+"""The name that every formula knows, so every set of names contains it."""
 
 MAX_NAMES = 1000
-"""Most names that are followed in one function: a generator has a dozen."""
+"""Maximum number of names to follow in one function: a generator has a dozen."""
 
 _WORDS = (BYTES, "roofline", "flops", "inputs", "params")
 _COPIES = frozenset({"set", "list", "tuple", "frozenset", "sorted", "dict", "iter"})
@@ -36,7 +36,7 @@ class FormulaNames(msgspec.Struct, frozen=True):
 
 
 class GeneratorNames(msgspec.Struct, frozen=True):
-    """Names that the generator lets ``vars``, ``flops`` and ``bytes`` use; None where it is not understood."""
+    """The names that the generator allows in ``vars``, ``flops`` and ``bytes``; None if it is not understood."""
 
     variables: FormulaNames | None = None
     arithmetic: FormulaNames | None = None
@@ -150,7 +150,7 @@ class _Reader:
 
 
 def _parts(expr: Expr) -> list[Expr] | None:
-    """The collections, or the elements, that a collection is made of; None of what is not a collection."""
+    """Return the collections, or the elements, that a collection is made from; None for anything but a collection."""
     if expr.kind in ("binary", "boolop") and expr.text in ("|", "or"):
         return list(expr.items)
     if expr.kind in ("set", "list", "tuple", "starred"):

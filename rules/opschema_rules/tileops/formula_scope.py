@@ -86,7 +86,7 @@ class _Scope:
         self.dimensions: dict[str, tuple[Formula, Span]] = {}
 
     def define(self, name: str) -> None:
-        """Let what follows read ``name``."""
+        """Let the following formulas read ``name``."""
         self.values.add(name)
 
     def unknown(self, formula: Formula, expression: Expression) -> Iterator[Unbound]:
@@ -117,7 +117,7 @@ class _Scope:
                 yield found
 
     def stated(self, formula: Formula) -> FormulaNames | None:
-        """Names that the tree's generator lets a formula use, as far as it is understood."""
+        """Return the names that the tree's generator allows in a formula, as far as it is understood."""
         return generator_names(self.entry.manifest.evaluator.bodies).of_layer(formula.layer)
 
     def _is_dimension(self, formula: Formula, name: str, span: Span) -> bool:

@@ -21,7 +21,7 @@ from opschema_rules.tileops.model import OpEntry
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The result of a formula on a row: a value, or why it has none; ``env`` holds what it could read."""
+    """The result of a formula on a row: a value, or the reason why there is none; ``env`` holds the readable values."""
 
     formula: Formula
     bound: BoundRow
@@ -60,7 +60,7 @@ def results(bound: BoundRow, all_formulas: Sequence[Formula]) -> Iterator[Result
 
 
 def counts(entry: OpEntry, bound: BoundRow) -> dict[str, Count]:
-    """`flops` and `bytes` on a row, as far as they are numbers."""
+    """Return `flops` and `bytes` on a row, if they are numbers."""
     known = [formula for formula in formulas(entry) if formula.expression is not None]
     found = [item for item in results(bound, known) if item.formula.layer == "arithmetic"]
     return {item.formula.name: Count(item.formula, item.value) for item in found if isinstance(item.value, int | float)}

@@ -70,7 +70,7 @@ def _formula(entry: OpEntry, layer: Literal["vars", "arithmetic"], key: Node, no
 
 
 def variable_names(entry: OpEntry) -> set[str]:
-    """The names in ``vars``, whatever stands behind them."""
+    """Return the names in ``vars``, whatever their values."""
     owner = entry.get("roofline", "vars")
     return {key.value for key, _ in owner.pairs() if key.kind == "scalar"} if owner is not None else set()
 
@@ -115,7 +115,9 @@ def not_arithmetic(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def is_dimension(entry: OpEntry, name: str) -> bool:
-    """Whether a shape gives a name a value before the op runs: a dimension of an input, a static one, or what a rule equates."""
+    """Whether a shape gives a name a value before the op runs: a dimension of an input, a static one, or one that a rule
+    equates.
+    """
     if any(key.value == name for key, _, _ in static_dims(entry)):
         return True
     shapes = (tensor.shape for tensor in entry.inputs if tensor.shape is not None and _may_use(tensor.shape, name))
@@ -149,7 +151,7 @@ class Runner(msgspec.Struct, frozen=True):
 
 
 def runner(entry: OpEntry) -> Runner:
-    """The runner of an entry's formulas; nobody where that is not known."""
+    """Return the runner of an entry's formulas; none if it is not known."""
     ref, program = entry.op_class, entry.manifest.program
     if not isinstance(ref, ClassRef) or not entry.implemented:
         return Runner(False)

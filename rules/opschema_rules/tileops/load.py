@@ -116,7 +116,7 @@ _CARVES_OUT = Reading("tileops carve-outs", may_carve_out, bool)
 
 
 def _constant_modules(project: Project, package: Sequence[str]) -> list[str]:
-    """Modules outside the package from which it imports constants, such as defaults: they will be asked for."""
+    """Return the modules outside the package from which it imports constants, such as defaults: they will be requested."""
     modules = set[str]().union(*project.readings(_CONSTANT_MODULES, package).values())
     tails = {f"/{module.replace('.', '/')}.py" for module in modules if not module.startswith(".")}
     return [path for path in project.workspace.files if any(f"/{path}".endswith(tail) for tail in tails)]
@@ -145,7 +145,7 @@ def _scalars(node: Node | None) -> list[str]:
 
 
 def _base(project: Project, folder: str, written: Sequence[str]) -> str:
-    """The folder that the entries' paths start from: the ancestor below which most of them exist."""
+    """Return the folder that the entries' paths start from: the ancestor below which most of them exist."""
     candidates = [folder]
     while candidates[-1] not in (".", ""):
         candidates.append(candidates[-1].rpartition("/")[0] or ".")

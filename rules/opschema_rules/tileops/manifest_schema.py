@@ -1,4 +1,4 @@
-"""The manifest's JSON Schema, cut down to what one tree's specification demands, and the errors it finds.
+"""The manifest's JSON Schema, reduced to the demands of one tree's specification, and the errors it finds.
 
 ``manifest.schema.json`` states the newest form for editors. Here ``$ref`` is inlined, parts that the tree does not know
 (``x-spec``) or that a rule of their own reports (``x-rule``) are taken out, and the rest is compiled once.
@@ -34,7 +34,7 @@ class SchemaError(msgspec.Struct, frozen=True):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The keys that may stand here."""
+        """The keys that are allowed here."""
         found = self.schema.get("properties")
         parts = found.items() if isinstance(found, dict) else ()
         return tuple(name for name, part in parts if not (isinstance(part, dict) and "not" in part))
@@ -56,7 +56,7 @@ class EntrySchema:
 
     @property
     def title(self) -> str:
-        """The title of an entry: a description of it."""
+        """The title of an entry: its description."""
         return str(self._schema["title"])
 
     def accepts(self, data: Data) -> bool:
@@ -104,7 +104,7 @@ def schema_text() -> bytes:
 
 
 class Allowed(msgspec.Struct, frozen=True):
-    """Keys, or values of an enumeration, at a place in the newest form of the manifest; none where it is open."""
+    """The keys, or values of an enumeration, at a place in the newest form of the manifest; empty if it is open."""
 
     keys: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
@@ -132,7 +132,7 @@ def allowed_at(path: Sequence[str]) -> Allowed:
 
 
 def _parts(node: Mapping[str, Json], step: str) -> Iterator[Json]:
-    """The schemas of what a step leads to."""
+    """Return the schemas that a step leads to."""
     properties, items, others = node.get("properties"), node.get("items"), node.get("additionalProperties")
     named = properties if isinstance(properties, dict) else {}
     if isinstance(items, dict) and (step == "*" or step.isdigit()):

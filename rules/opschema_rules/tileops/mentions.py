@@ -1,4 +1,4 @@
-"""Mentions of an attribute by name in a package: who writes it, who reads it, through what. Read once for each name."""
+"""Mentions of an attribute by name in a package: its writers, its readers, and the objects. Read once for each name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mentions(msgspec.Struct):
 
 
 class MentionIndex:
-    """The mentions of each attribute that is asked for."""
+    """The mentions of each requested attribute."""
 
     def __init__(self, bodies: Bodies) -> None:
         self.bodies = bodies

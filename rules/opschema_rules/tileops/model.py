@@ -35,7 +35,7 @@ SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
 
 
 class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
-    """All entries of one manifest folder or file, and what their paths and classes resolve to.
+    """All entries of one manifest folder or file, and the resolution of their paths and classes.
 
     ``unresolved`` collects the places in the code that executing it could not follow.
     """
@@ -129,7 +129,7 @@ class ManifestFile(msgspec.Struct, eq=False):
 
 
 def entries_node(file: YamlFile) -> Node | None:
-    """The mapping of op names to entries: the root, or in the first layout what stands below a top-level ``ops``."""
+    """Return the mapping of op names to entries: the root, or in the first layout the value of a top-level ``ops``."""
     root = file.root
     if root is None or not root.is_mapping:
         return None
@@ -197,7 +197,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
         return pair[0] if pair else None
 
     def doubtful(self, *path: str) -> bool:
-        """Whether it is not known what is meant by a key at a path below the entry: see :func:`is_doubtful`."""
+        """Whether the meaning of a key at a path below the entry is unclear: see :func:`is_doubtful`."""
         owner = self.get(*path[:-1])
         return owner is not None and is_doubtful(owner, path[-1])
 
@@ -224,7 +224,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def status(self) -> str | None:
-        """``implemented``, ``spec-only``, or whatever stands there."""
+        """``implemented``, ``spec-only``, or any other value."""
         return "implemented" if self.assumed else self.text_at("status")
 
     @property
@@ -245,8 +245,8 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def meaning(self) -> str:
-        """Identifies what the entry says, wherever in its file it stands: its text, the tree's specification, and the entire file
-        if aliases may lead elsewhere.
+        """A digest of the entry's content, independent of its place in the file: its text, the tree's specification, and the
+        entire file if aliases may lead elsewhere.
         """
         text = self.file.source.text[self.node.start : self.node.end]
         others = self.file.source.digest if self.file.document.anchors else ""
@@ -254,7 +254,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @property
     def severity(self) -> Severity:
-        """The severity of drift from the code: an entry that is spec-only may run ahead of it."""
+        """The severity of drift from the code: an entry that is spec-only may precede the code."""
         return Severity.WARNING if self.status == "spec-only" else Severity.ERROR
 
     @cached_property
@@ -274,7 +274,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def dtype_keys(self) -> dict[str, Tensor]:
-        """The tensors that have a dtype expression, by name; an output that repeats an input's name has a prime behind it."""
+        """The tensors with a dtype expression, by name; an output that repeats an input's name has a prime after it."""
         found: dict[str, Tensor] = {}
         for tensor in self.tensors:
             if tensor.dtype is not None:
@@ -381,7 +381,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
         return {item.name: item for item in reversed(self.params)}
 
     def source_paths(self, key: str) -> list[tuple[Node, str]]:
-        """The paths that ``source.<key>`` names, with their nodes: one, or a list of them."""
+        """Return the paths in ``source.<key>``, with their nodes: one, or a list."""
         node = self.get("source", key) if not self.doubtful("source", key) else None
         items = [] if node is None else node.items if node.is_sequence else [node]
         return [(item, item.value) for item in items if item.kind == "scalar" and isinstance(scalar_value(item), str)]
@@ -395,7 +395,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def op_class(self) -> ClassRef | Missing | Unresolved | None:
-        """The class of the entry's name in its op file; None when there is no file to look in."""
+        """The class of the entry's name in its op file; None if there is no file to search."""
         if self.op_file is None:
             return None
         found = self.manifest.program.module_member(self.op_file.path, self.name)
@@ -475,8 +475,8 @@ class OpImplementation(msgspec.Struct, eq=False, dict=True):
 
 
 class Implementations(msgspec.Struct, eq=False):
-    """Op classes of a manifest, for rules that compare each with its entry and report a cause that several share once: all of them,
-    or in an editor those that an edit touches.
+    """The op classes of a manifest, for rules that compare each with its entry and report a shared cause once: all of them, or
+    in an editor those that an edit touches.
     """
 
     manifest: Manifest

@@ -15,21 +15,21 @@ from opschema_rules.torchlib.shared import SharedOperator, SharedOperators, Writ
 
 
 class Writes(msgspec.Struct):
-    """Places where ``operators`` state that they write each input, and where they state all that they write. ``complete`` is false
-    where the op may have others, or one writes what is not known to be an input.
+    """The places where ``operators`` declare that they write each input, and where they declare all their writes. ``complete``
+    is false if the op may have others, or one writes something that is not known to be an input.
     """
 
     places: dict[str, list[Place]] = msgspec.field(default_factory=dict)
     stated: list[Place] = msgspec.field(default_factory=list)
     operators: list[SharedOperator] = msgspec.field(default_factory=list)
     own: dict[str, list[Place]] = msgspec.field(default_factory=dict)
-    """The same of attributes of the op (``self.x``) that a listed operator takes beyond the inputs and writes."""
+    """The same for attributes of the op (``self.x``) that a listed operator takes in addition to the inputs and writes."""
     unregistered: list[str] = msgspec.field(default_factory=list)
     """Operators that the op lists and that nothing in the tree registers."""
     complete: bool = True
 
     def add(self, name: str, operator: SharedOperator, place: Place) -> None:
-        """Note that an operator writes an input."""
+        """Record that an operator writes an input."""
         places = self.places.setdefault(name, [])
         if place not in places:
             places.append(place)
@@ -68,7 +68,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
         return found
 
     def _listed(self, inputs: Sequence[str], found: Writes) -> None:
-        """Note the writes of the operators that ``compile_op_names`` lists."""
+        """Record the writes of the operators that ``compile_op_names`` lists."""
         names = self.listed()
         found.complete = names is not None
         namespaces = {name.partition("::")[0] for item in self.operators.operators for name in item.names}
@@ -87,7 +87,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
         )
 
     def listed(self) -> Sequence[str] | None:
-        """The operators that ``compile_op_names`` lists; None where that is not known."""
+        """Return the operators that ``compile_op_names`` lists; None if they are not known."""
         for ref in self.op.program.lineage(self.op.ref):
             written = self.operators.names.get(ref.key, {})
             if "compile_op_names" in written:
@@ -119,7 +119,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
             yield from (write for writes in found[:1] for write in writes if write.parameter in common)
 
     def _kernels(self) -> list[ClassRef]:
-        """The kernels of ``default_kernel_map``, where that returns one display of classes; none where one is not known."""
+        """Return the kernels of ``default_kernel_map``, if that returns one display of classes; empty if one is not known."""
         method = self.op.method("default_kernel_map")
         returns = method.function.body.returns if method is not None else []
         items = returns[0].items[1::2] if len(returns) == 1 and returns[0].kind == "dict" else ()
@@ -134,7 +134,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
 
 
 def _passed_on(forward: Function) -> list[list[str]]:
-    """The parameters that a function passes in each call of what it has got from a call, where it passes nothing else."""
+    """Return the parameters that a function passes in each call of a value obtained from a call, if it passes nothing else."""
     scope = forward.body
     made = {item.target for item in scope.assigns if item.value is not None and item.value.kind == "call"}
     names = {item.name for item in forward.params}
@@ -143,13 +143,13 @@ def _passed_on(forward: Function) -> list[list[str]]:
 
 
 def _plain_names(call: Expr) -> list[str]:
-    """The names that a call passes, all of them by their places; else empty."""
+    """Return the names that a call passes, if all are positional; otherwise empty."""
     plain = all(not word and item.kind == "name" for word, item in call.args)
     return [item.text for _, item in call.args] if plain else []
 
 
 def _collect(operator: SharedOperator, inputs: Sequence[str], found: Writes) -> bool:
-    """Note what a listed operator writes; False where that is not known, or is not a known tensor."""
+    """Record what a listed operator writes. Return False if that is not known, or is not a known tensor."""
     if operator.mutated is None:
         return False
     found.operators.append(operator)

@@ -1,4 +1,4 @@
-"""Classes of ops in the code: the one that a key stands for, and the parameters that callers of its methods pass."""
+"""Classes of ops in the code: the one that a key refers to, and the parameters of its methods for callers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from opschema_cli.source.python import Param, PythonFile
 
 
 def class_by_convention(file: PythonFile, key: str) -> ClassRef | None:
-    """The class that a key of the first layout (``softmax_fwd``) stands for: the file's only op class, or the only one
-    that the key spells, its direction aside. None when the key is a class name, or fits none or several.
+    """Return the class that a key of the first layout (``softmax_fwd``) refers to: the file's only op class, or the only one
+    that the key spells, apart from its direction. None if the key is a class name, or matches none or several.
     """
     if key != key.lower():
         return None

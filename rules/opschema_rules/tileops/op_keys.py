@@ -13,7 +13,7 @@ _VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
 
 
 class Misnomer(msgspec.Struct, frozen=True):
-    """The reason why an op's key is wrong, in words; ``sibling`` is the op that makes a direction necessary."""
+    """The reason why an op's key is wrong, as text; ``sibling`` is the op that makes a direction necessary."""
 
     reason: str
     sibling: OpEntry | None = None
@@ -33,7 +33,7 @@ def misnomer(entry: OpEntry) -> Misnomer | None:
     if behind is not None and not name.endswith("Op"):
         stem, direction, variant = behind.groups()
         better = f"{stem}{variant}{direction}Op"
-        return Misnomer(f"`{variant}` stands behind `{direction}Op`; a variant word stands before: `{better}`")
+        return Misnomer(f"`{variant}` follows `{direction}Op`; a variant word goes before it: `{better}`")
     if name.endswith("Op") and not name.endswith(("FwdOp", "BwdOp")):
         for own, other in (("Bwd", "Fwd"), ("Fwd", "Bwd")):
             sibling = f"{name[:-2]}{other}Op"

@@ -38,6 +38,6 @@ def _registered(body: Body, call: Expr) -> tuple[Expr, Expr, str] | None:
 
 
 def is_persistent(call: Expr) -> bool:
-    """Whether ``register_buffer`` puts what it is given into state dicts, or may."""
+    """Whether ``register_buffer`` puts its argument into state dicts, or may."""
     given = call.argument("persistent", 2)
     return given is None or given.value is not False

@@ -1,4 +1,4 @@
-"""Defaults of params: what an entry declares, what the constructor has, and whether both mean one value."""
+"""Defaults of params: the entry's declaration, the constructor's value, and whether both are the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opschema_rules.tileops.scalars import misreading
 
 
 def in_constructor(entry: OpEntry, name: str) -> tuple[Method, Param] | None:
-    """The constructor and its parameter of that name; None where either is not known."""
+    """Return the constructor and its parameter of that name; None if either is not known."""
     ref = entry.op_class
     method = method_of(OpImplementation(entry, ref), "__init__") if isinstance(ref, ClassRef) else None
     param = method.param(name) if method is not None else None
@@ -28,7 +28,7 @@ def in_constructor(entry: OpEntry, name: str) -> tuple[Method, Param] | None:
 
 
 def is_refused(entry: OpEntry, param: ParamDecl) -> bool:
-    """Whether the type of a param is known not to admit its default. `null`, and what YAML misreads, are not judged."""
+    """Whether the type of a param is known not to admit its default. `null`, and values that YAML misreads, are not checked."""
     node = param.node.get("default")
     if (
         node is None
@@ -56,7 +56,7 @@ def _holds_misread(entry: OpEntry, param: ParamDecl, node: Node) -> bool:
 
 
 def state_default(method: Method, default: Expr, declared: ParamDecl, why_unsafe: str) -> Fix | None:
-    """Make the manifest declare the code's default; None where that is not a value YAML can hold."""
+    """Return the fix that makes the manifest declare the code's default; None if YAML cannot represent it."""
     entry, value, node = method.op.entry, method.fold(default), declared.node.get("default")
     if value is None or (value.symbol and not value.symbol.startswith("torch.")):
         return None
@@ -74,8 +74,8 @@ def state_default(method: Method, default: Expr, declared: ParamDecl, why_unsafe
 
 
 def agree(code: Folded, stated: Data, node: Node | None) -> bool:
-    """Whether code and manifest mean one value. A dtype is spelled by its name, a tuple as a list, and what YAML reads
-    otherwise than it looks (``1e-5``, ``no``) is another rule's business.
+    """Whether code and manifest have the same value. A dtype is written by name, a tuple as a list; values that YAML reads
+    differently than they look (``1e-5``, ``no``) are left to another rule.
     """
     if code.symbol:
         return not code.symbol.startswith("torch.") or _dtype(code.symbol) == _dtype(stated)

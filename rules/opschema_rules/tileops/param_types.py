@@ -47,7 +47,7 @@ def is_tuple_only(text: str | None) -> bool:
 
 
 def type_problem(text: str) -> tuple[str, Span] | None:
-    """The reason why a text is not a type expression, and where; None if it is one."""
+    """Return why a text is not a type expression, and the place; None if it is one."""
     try:
         expression = parse_expression(text)
     except ExpressionSyntaxError as error:
@@ -61,7 +61,7 @@ def _snippet(expression: Expression, node: ast.expr) -> str:
 
 
 def _odd(node: ast.expr) -> ast.expr | None:
-    """The first part that cannot stand in a type expression."""
+    """Return the first part that is not allowed in a type expression."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _odd(node.left) or _odd(node.right)
     if isinstance(node, ast.Attribute):
@@ -78,7 +78,7 @@ def _odd(node: ast.expr) -> ast.expr | None:
 
 
 def admits(text: str, value: Data) -> bool | None:
-    """Whether a type admits a value as YAML gives it, a list for a tuple too; None where that is not known."""
+    """Whether a type admits a value as read from YAML, where a list may stand for a tuple; None if that is not known."""
     try:
         return _admits(parse_expression(text).tree, value)
     except ExpressionSyntaxError:

@@ -9,8 +9,8 @@ from opschema_cli.schema.expression import Expression, Reference
 
 
 def unguarded(expression: Expression, optional: Iterable[str], *, guards: bool = True) -> Iterator[Reference]:
-    """Uses of ``optional`` names that are no presence test; those behind an ``x is None`` operand of the top-level
-    ``or`` are left out where ``guards`` count.
+    """Yield the uses of ``optional`` names that are not presence tests; with ``guards``, uses after an ``x is None`` operand of
+    the top-level ``or`` are left out.
     """
     node = expression.tree
     operands = node.values if guards and isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else [node]

@@ -18,7 +18,7 @@ from opschema_rules.tileops.signature import per_entry
 
 
 class BeyondRank(msgspec.Struct, frozen=True):
-    """An axis of a tensor that an expression reads, where the index stands, and the rank that the tensor has."""
+    """An axis of a tensor that an expression reads, the place of the index, and the tensor's rank."""
 
     tensor: Tensor
     text: str
@@ -28,7 +28,7 @@ class BeyondRank(msgspec.Struct, frozen=True):
 
 @per_entry
 def ranks(entry: OpEntry) -> dict[str, tuple[Tensor, int]]:
-    """The tensors whose declared shape fixes their rank, by name; none whose name is declared twice."""
+    """Return the tensors with a rank fixed by their declared shape, by name; repeated names are left out."""
     names = Counter(tensor.name for tensor in entry.tensors)
     found: dict[str, tuple[Tensor, int]] = {}
     for tensor in entry.tensors:
@@ -41,8 +41,8 @@ def ranks(entry: OpEntry) -> dict[str, tuple[Tensor, int]]:
 
 
 def beyond_rank(entry: OpEntry, expression: Expression) -> Iterator[BeyondRank]:
-    """The axes that no call has. What an expression reads behind a condition other than whether an input is passed is left
-    out: the condition may be a guard on the rank.
+    """Yield the axes that no call has. Reads after a condition other than a presence test of an input are left out: the
+    condition may be a guard on the rank.
     """
     known = ranks(entry)
     inputs = frozenset(tensor.name for tensor in entry.inputs)

@@ -1,4 +1,4 @@
-"""The values that a workload row gives, each with its node, also where a merge brings it in."""
+"""The values in a workload row, each with its node, including those from a merge."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.schema_validator import Path
 
 MAX_MERGES = 100
-"""Most mappings that are looked into for one row."""
+"""Maximum number of mappings to examine for one row."""
 
 
 def given(entry: OpEntry, row: Row) -> Iterator[tuple[str, Node]]:
-    """Each key of a row with its value as it is written, an alias where it is one; not what it is given two of."""
+    """Yield each key of a row with its value as written, possibly an alias; repeated keys are left out."""
     nodes: dict[str, Node] = {}
     for mapping in islice(entry.file.document.merging(row.node), MAX_MERGES):
         own = {key.value: value for key, value in mapping.pairs() if key.kind == "scalar"}

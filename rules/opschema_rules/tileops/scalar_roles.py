@@ -1,4 +1,4 @@
-"""The kind of scalar that the manifest requires, by its path in the entry: text, a flag, or a number, perhaps an integer."""
+"""The kind of scalar that the manifest requires, by its path in the entry: text, a flag, or a number, possibly an integer."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ _INFINITE = re.compile(r"([-+]?)(inf|nan)", re.ASCII | re.IGNORECASE)
 
 
 MAX_DIGITS = 30
-"""Most digits of an integer that is written out."""
+"""Maximum number of digits of an integer to write out."""
 
 
 class Misreading(msgspec.Struct, frozen=True):
-    """A misread plain scalar: what it looks like, what the reader takes it for, and how a number would have to be written."""
+    """A misread plain scalar: what it looks like, what the reader takes it for, and how a number should be written."""
 
     looks: Looks
     read: str
@@ -35,7 +35,7 @@ class Misreading(msgspec.Struct, frozen=True):
 
     @property
     def integer(self) -> str | None:
-        """The number without point and exponent; None where it is not an integer, or a very large one."""
+        """The number without point and exponent; None if it is not an integer, or a very large one."""
         if self.number is None or self.number.endswith((".inf", ".nan")):
             return None
         value = Decimal(self.number)
@@ -44,7 +44,7 @@ class Misreading(msgspec.Struct, frozen=True):
 
 
 def misreading(node: Node) -> Misreading | None:
-    """The misreading of a scalar; None for one that is quoted, tagged or read as it looks."""
+    """Return the misreading of a scalar; None for one that is quoted, tagged or read as it looks."""
     if node.kind != "scalar" or node.style or node.tag:
         return None
     return misread_text(node.value)

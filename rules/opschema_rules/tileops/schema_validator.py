@@ -1,4 +1,4 @@
-"""Violations of a JSON Schema, found by jsonschema-rs, or by the package jsonschema where that is not installed.
+"""Violations of a JSON Schema, found by jsonschema-rs, or by the package jsonschema if that is not installed.
 
 jsonschema-rs is written in Rust, and no WebAssembly build of it is published. jsonschema is several hundred times slower, which
 does not matter for the few entries of a page in a browser. A test compares the two.

@@ -1,4 +1,4 @@
-"""Statements of a signature about every call: its names, its equations, and the values that it gives by default."""
+"""A signature's statements on every call: its names, its equations, and its default values."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def per_entry(function: Callable[[OpEntry], T]) -> Callable[[OpEntry], T]:
 
 
 def parsed(text: str) -> Expression | None:
-    """The expression; None where it does not parse."""
+    """Return the expression; None if it cannot be parsed."""
     try:
         return parse_expression(text)
     except ExpressionSyntaxError:
@@ -133,7 +133,7 @@ def _is_readable(entry: OpEntry, section: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def bound_names(expression: Expression) -> frozenset[str]:
-    """Names that an equation in ``expression`` can give a value: a side of it, an entry of a tuple, or sums of them."""
+    """Return the names that an equation in ``expression`` can determine: a side of it, an entry of a tuple, or sums of them."""
     found: set[str] = set()
     for node in expression.nodes:
         if isinstance(node, ast.Compare):

@@ -30,8 +30,8 @@ _WORD = re.compile(r"[\w-]+")
 
 
 class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The demands that hold in one tree, and the files that state them; ``helpers`` are functions beside the manifest,
-    ``places`` tell where the tree shows that a demand holds, for those that it shows, and ``sentences`` what it says of them.
+    """The demands that apply to one tree, and the files that state them; ``helpers`` are functions beside the manifest,
+    ``places`` are the places in the tree that show a demand, and ``sentences`` are its statements on it.
     """
 
     known: frozenset[str]
@@ -42,7 +42,7 @@ class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
     sentences: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def severity(self, feature: str, default: Severity) -> Severity:
-        """How much a violation of a demand counts: an error if the specification says "must", a warning if it says "should"."""
+        """Return the severity of a violated demand: an error if the specification says "must", a warning if it says "should"."""
         sentence = self.sentences.get(feature, "")
         if _MUST.search(sentence) is not None:
             return Severity.ERROR
@@ -65,7 +65,7 @@ class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
         return feature in self.known
 
     def mentions(self, word: str) -> bool:
-        """Whether the tree's specification uses ``word`` as a whole word."""
+        """Whether the tree's specification contains ``word`` as a word."""
         if _WORD.fullmatch(word):
             return word in self._words
         return word in self.text and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self.text) is not None
@@ -142,7 +142,7 @@ _STATEMENTS = Reading("tileops demands", _statements, dict[str, tuple[int, int]]
 
 
 def _used(feature: str, entries: Iterable[tuple[YamlFile, Sequence[Node]]]) -> Place | None:
-    """The first use of a demand's key in a manifest, if all its uses are as they are meant."""
+    """Return the first use of a demand's key in a manifest, if all its uses are correct."""
     path = FEATURES[feature].key.split(".")
     used = [(file, nodes) for file, nodes in entries if path[-1] and path[-1] in file.source.text]
     pairs = [(file, *pair) for file, nodes in used for node in nodes for pair in _at(file, node, path)]

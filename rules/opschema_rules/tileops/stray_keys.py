@@ -1,4 +1,4 @@
-"""The keys of workload rows where they derive from the signature, and what a key that is none of them was meant to be."""
+"""The keys of workload rows where they derive from the signature, and the probable meaning of any other key."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from opschema_rules.tileops.model import OpEntry
 
 
 class RowKeys(msgspec.Struct, frozen=True):
-    """Keys of the rows of an op with one tensor input: the key of its shape, and the params; None where these are
-    not all known.
-    """
+    """Keys of the rows of an op with one tensor input: the key of its shape, and the params; None if these are not all known."""
 
     input: Tensor
     shape: str
@@ -32,7 +30,7 @@ class RowKeys(msgspec.Struct, frozen=True):
 
 
 def row_keys(entry: OpEntry) -> RowKeys | None:
-    """Keys that rows must have; None where the keys are free."""
+    """Return the keys that rows must have; None if the keys are free."""
     declared = _only_input(entry)
     if declared is None or not entry.manifest.spec.knows("workload-keys"):
         return None

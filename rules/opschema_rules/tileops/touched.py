@@ -1,4 +1,4 @@
-"""The entries and op classes that an edit is likely to concern: they are judged first, for an editor."""
+"""The entries and op classes that an edit is likely to concern: they are checked first, for an editor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.tileops.model import Implementations, Manifest, ManifestFile, OpEntry, OpImplementation
 
 MOST = 6
-"""Most ops that are judged first."""
+"""Maximum number of ops to check first."""
 
 
 def touched(loaded: Loaded, edits: Mapping[str, Span]) -> Iterator[object]:

@@ -32,16 +32,16 @@ _MEANT = (
 """Likely meanings of a misspelt name in the type of a param, the likeliest first."""
 
 _MODULES = {"torch": _TORCH, "typing": frozenset(typing.__all__)}
-"""Modules whose types are known, so that a misspelt attribute of them is seen."""
+"""Modules whose types are known, so that a misspelt attribute of them is recognized."""
 
 _SHORT = 3
-"""To names of at most so many letters others are close by chance: a letter less makes none of them, nor, with one letter
-more in the name, another letter.
+"""Names of up to this length resemble others by chance, so a missing letter does not count as a misspelling of them; for names
+that are one letter longer, neither does a replaced letter.
 """
 
 
 class WrongName(msgspec.Struct, frozen=True):
-    """A name that is not a type, where in the text, and what was probably meant.
+    """A name that is not a type, its place in the text, and the probable meaning.
 
     ``free`` says that the op's module could give it a meaning.
     """
@@ -54,7 +54,7 @@ class WrongName(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def wrong_names(text: str) -> tuple[WrongName, ...]:
-    """The names in a type expression that neither Python nor torch has as a type, and that are close to one that is."""
+    """Return the names in a type expression that are not types of Python or torch but similar to one."""
     try:
         expression = parse_expression(text)
     except ExpressionSyntaxError:
@@ -68,7 +68,7 @@ def wrong_names(text: str) -> tuple[WrongName, ...]:
 
 
 def _names(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
-    """The names that stand for types; what is in a `Literal`, behind the type in an `Annotated` or in quotes is not a name."""
+    """Yield the names of types; anything in a `Literal`, after the type in an `Annotated` or in quotes is not a name."""
     if isinstance(node, ast.Name | ast.Attribute):
         yield node
     elif isinstance(node, ast.BinOp):
@@ -87,7 +87,7 @@ def _names(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
 
 
 def _wrong(node: ast.Name | ast.Attribute) -> str:
-    """The likely meaning of a name that is not a type; empty for one that is, or that may be anything."""
+    """Return the likely meaning of a name that is not a type; empty for a type, and for one that may be anything."""
     if isinstance(node, ast.Attribute):
         module = _MODULES.get(node.value.id, frozenset()) if isinstance(node.value, ast.Name) else frozenset()
         best = "" if node.attr in module else _closest(node.attr, sorted(module))

@@ -1,1 +1,1 @@
-"""Operators registered with ``torch.library``: what each declares against its fakes, kernels, autograd and callers."""
+"""Operators registered with ``torch.library``: declarations against their fakes, kernels, autograd and callers."""

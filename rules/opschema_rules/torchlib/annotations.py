@@ -55,7 +55,7 @@ class PythonType(msgspec.Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it could be followed; of an opaque class only a form of it: no form is ever taken."""
+        """Whether all of it could be resolved; for an opaque class, this only concerns its form, and no form is ever accepted."""
         inner = (item.is_known or item.kind == "opaque" for item in self.items)
         return self.kind not in ("unknown", "missing", "opaque") and all(inner)
 
@@ -78,7 +78,7 @@ _FORMS: dict[str, TypeKind] = {
 _BUILTINS = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "set", "object", "bytes", "complex"})
 
 _EVALUATED = frozenset({"list", "tuple", "collections.abc.Sequence"})
-"""Forms in which torch evaluates strings; those of ``typing`` make something else of them."""
+"""Forms in which torch evaluates strings; those of ``typing`` convert them to something else."""
 
 _ALIASES = {
     "torch._tensor.Tensor": "torch.Tensor", "torch._C.dtype": "torch.dtype", "torch._C.device": "torch.device",
@@ -98,7 +98,7 @@ _KNOWN_OTHERS = frozenset(
     | {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.cuda.Stream"}
     | {"numpy.ndarray", "pathlib.Path", "decimal.Decimal"}
 )  # fmt: skip
-"""Types that are none of the table's, and never were."""
+"""Types that are not in the table, and never were."""
 
 _OPAQUE = frozenset(
     {"torch.Generator", "torch._C.Generator", "torch.distributed.ProcessGroup", "torch.distributed.DeviceMesh"}
@@ -123,7 +123,7 @@ _TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")
 
 
 class _Where(msgspec.Struct, frozen=True):
-    """The namespace of an annotation: a body, or with ``quoted`` the module as it is at ``at``.
+    """The namespace of an annotation: a body, or with ``quoted`` the module at the point ``at``.
 
     ``evaluated`` is true of an annotation that is not a string itself, so that torch evaluates strings in ``list[...]`` and its
     like.
@@ -164,7 +164,7 @@ class Annotations:
         return self._type(_Where(body, False, at, True), expr, MAX_TYPES)
 
     def _is_postponed(self, file: PythonFile) -> bool:
-        """Whether no annotation of a module is evaluated where it stands."""
+        """Whether a module evaluates no annotation at its definition."""
         if file.path not in self._postponed:
             self._postponed[file.path] = postponed(file)
         return self._postponed[file.path]
@@ -237,7 +237,7 @@ class Annotations:
         return PythonType("other", name) if isinstance(found, FunctionRef | ModuleRef) else UNKNOWN
 
     def _may_be_opaque(self, ref: ClassRef) -> bool:
-        """Whether a class may be registered with torch: the tree registers some, or what it inherits is not known for plain."""
+        """Whether a class may be registered with torch: the tree registers some, or its bases are not known to be plain."""
         order = self.bodies.program.mro(ref)
         if self.opaque or isinstance(order, Unresolved):
             return True
@@ -248,7 +248,7 @@ class Annotations:
 
 
 def _is_absent(module: Body, name: str, at: int | None) -> bool:
-    """Whether a module that binds a name does not hold it while it runs: only a type checker sees it, or it comes later."""
+    """Whether a name that a module binds is missing at run time: only a type checker sees it, or it is bound later."""
     found = bindings(module.scope, name)
     if not found or any(item.attr == "*" for item in module.scope.imports):
         return False

@@ -12,7 +12,7 @@ from opschema_rules.torchlib.values import Handle, LibraryValue, Waiting
 
 
 def api_calls(events: Iterable[Event]) -> Iterator[ApiCall]:
-    """The calls that surely take place: those under a condition may be for another release."""
+    """Yield the calls that always take place: those under a condition may be for another release."""
     for event in events:
         name = "" if event.conditional or not event.sole else _name(event.waiting)
         if name:
@@ -23,7 +23,7 @@ def api_calls(events: Iterable[Event]) -> Iterator[ApiCall]:
 
 
 def _name(waiting: Waiting) -> str:
-    """The full name of the function; empty of one that is not in the table."""
+    """Return the full name of the function; empty for one that is not in the table."""
     api, receiver = waiting.api, waiting.receiver
     if isinstance(receiver, LibraryValue):
         return f"torch.library.Library.{api.name}"

@@ -38,7 +38,7 @@ def functions_of(torch: Version) -> dict[str, str]:
 
 
 def releases_with(name: str, parameter: str = "") -> list[Version]:
-    """The releases that have a function, or this parameter of it."""
+    """Return the releases that have a function, or this parameter of it."""
     return [
         version
         for version, found in _tables().items()
@@ -48,7 +48,7 @@ def releases_with(name: str, parameter: str = "") -> list[Version]:
 
 @lru_cache(maxsize=256)
 def parameters(text: str) -> frozenset[str] | None:
-    """The names that can be given as keywords to a function; None for any name."""
+    """Return the names that a function accepts as keywords; None for any name."""
     arguments = ast.parse(f"def f({text}): 0").body[0].args  # type: ignore[attr-defined]
     if arguments.kwarg is not None:
         return None

@@ -1,4 +1,4 @@
-"""The calls and methods of torch that register: what each is given, as torch 2.13 and its predecessors declare them."""
+"""The registering functions and methods of torch: the arguments of each, as declared in torch 2.13 and earlier."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LIBRARY_FUNCTIONS: dict[str, Api] = {
     "define": Api("define", ("lib", "schema", "alias_analysis"), None, "define", "schema"),
     "impl": Api("impl", ("lib", "name", "dispatch_key", "func"), "kernel", None, "name", "func", "dispatch_key"),
 }
-"""The same functions when their first argument is a library."""
+"""The same functions with a library as the first argument."""
 
 LIBRARY: dict[str, Api] = {
     api.name: api
@@ -94,7 +94,7 @@ HANDLE: dict[str, Api] = {
         Api("impl_backward", ("f",), "other", None, "", "f"),
     )
 }
-"""Methods of what ``custom_op`` returns."""
+"""Methods of the result of ``custom_op``."""
 
 LEGACY: dict[str, Api] = {
     api.name: api
@@ -117,7 +117,7 @@ OF_FUNCTION_OR_SCHEMA = Api(
 """``torch._custom_ops.custom_op`` of a function, or a decorator without one."""
 
 OF_SCHEMA = Api("custom_op", ("qualname", "func_or_schema"), None, "define", "qualname")
-"""The same function with a schema: it defines at once, and is no decorator."""
+"""The same function with a schema: it defines the operator immediately, and is not a decorator."""
 
 DIRECT = Api(
     "direct_register_custom_op",
@@ -158,7 +158,7 @@ _USES = [
 
 
 def mentions_library(text: str) -> bool:
-    """Whether a text may use a ``Library``: what ``x.impl(...)`` means elsewhere is none of torch's."""
+    """Whether a text may use a ``Library``: elsewhere, ``x.impl(...)`` is not torch's."""
     near = "library" in text or "_custom_op" in text
     return "Library(" in text or (near and any(pattern.search(text) for pattern in _USES))
 
@@ -177,5 +177,5 @@ def api_of(name: str) -> Api | None:
 
 
 def is_legacy(name: str) -> bool:
-    """Whether a registering function is one of those before ``torch.library.custom_op``."""
+    """Whether a registering function predates ``torch.library.custom_op``."""
     return name.startswith(tuple(_LEGACY_MODULES))

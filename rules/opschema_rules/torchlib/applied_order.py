@@ -6,9 +6,7 @@ from opschema_cli.source.python import Expr, Scope
 
 
 def runs_before(scope: Scope, first: Expr, second: Expr) -> bool:
-    """Whether a call of a scope takes place before another one of it. Of the decorators of one function, the last is applied
-    first.
-    """
+    """Whether a call of a scope runs before another one. Of the decorators of a function, the last one is applied first."""
     if first.start == second.start:
         return False
     return (first.start < second.start) is not _decorate_one(scope, first, second)

@@ -26,11 +26,11 @@ FEWEST = 3
 """The least number of rows of a table."""
 
 MAX_IMPORTS = 3
-"""How far the modules are followed from which a file imports the functions of its rows."""
+"""Maximum length of a chain of modules from which a file imports the functions of its rows."""
 
 
 def table_kernels(tree: Tree, paths: Iterable[str]) -> Iterator[StrayRegistration]:
-    """The kernels that tables in some files list, but those that the code is seen to register."""
+    """Yield the kernels that tables in some files list, except those that the code visibly registers."""
     tables = dict(_tables(tree.project, paths))
     known = {(item.name, id(item.registration.function)) for item in tree.of_torch}
     for file, rows in tables.items():
@@ -43,7 +43,7 @@ def table_kernels(tree: Tree, paths: Iterable[str]) -> Iterator[StrayRegistratio
 
 
 def _function(evaluator: Evaluator, file: PythonFile, dotted: str) -> Body | None:
-    """The function of a name when its module has run; None where it is not sure which one."""
+    """Return the function that a name refers to after its module has run; None if that is not certain."""
     first, *rest = dotted.split(".")
     values = evaluator.lookup(evaluator.frames.module(file), first)
     for name in rest:
@@ -72,7 +72,7 @@ def _displays(file: PythonFile) -> Iterator[Expr]:
 
 
 def _rows(file: PythonFile, table: Expr) -> list[Row]:
-    """The rows of a table; none of another expression."""
+    """Return the rows of a table; empty for any other expression."""
     if table.kind not in ("tuple", "list"):
         return []
     place = Place(file.path, table.span)

@@ -13,7 +13,7 @@ _BASES = ("torch.autograd.Function", "torch.autograd.function.Function")
 _TRANSPARENT = frozenset(
     {"staticmethod", "once_differentiable", "custom_fwd", "custom_bwd", "no_grad", "amp_custom_fwd"}
 )
-"""Decorators that leave the parameters and what is returned as they are."""
+"""Decorators that leave the parameters and the result unchanged."""
 
 
 def autograd_functions(tree: Tree, files: Iterable[PythonFile]) -> Iterator[AutogradFunction]:

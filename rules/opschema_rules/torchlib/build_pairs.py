@@ -9,7 +9,7 @@ from opschema_cli.source.preprocessor import Condition, are_nested
 from opschema_rules.torchlib.model import Tree
 
 MAX_COMPARED = 16
-"""Most places of one key that a place is compared with."""
+"""Maximum number of places of one key to compare a place with."""
 
 _T = TypeVar("_T")
 
@@ -22,7 +22,7 @@ class Compiled(NamedTuple):
 
 
 def target_of_both(tree: Tree, one: Compiled, other: Compiled) -> str:
-    """The library that surely holds two places of different files if it holds the first or the second; empty if there is none."""
+    """Return the library that is known to contain two places of different files if it contains either; empty if there is none."""
     apart = one.path != other.path and are_nested(one.conditions, other.conditions)
     return tree.target_of_both(one.path, other.path) if apart else ""
 

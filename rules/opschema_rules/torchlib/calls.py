@@ -27,14 +27,14 @@ class CallFinder:
         self._assigned: tuple[Body | None, Mapping[tuple[int, int], Unpack | Assign]] = (None, {})
 
     def find(self, project: Project, files: Sequence[PythonFile]) -> None:
-        """Note every call with its operator."""
+        """Record every call with its operator."""
         known = self.words | {name for _, name in self.evaluator.written}
         told = project.file_readings(_USED, files)
         for file in files:
             self._find_in(file, known, dict(zip(map(id, _outermost(file.body)), told[file.path], strict=True)))
 
     def _find_in(self, file: PythonFile, known: frozenset[str], used: Mapping[int, str]) -> None:
-        """Note the calls in one file, of whose outermost functions it is known, by identity, which words they use."""
+        """Record the calls in one file; ``known`` maps the identity of its outermost functions to the words that they use."""
         bodies, named = self.evaluator.bodies, _Named(known)
         likely = bodies.of(file, lambda function: named.occurs(used.get(id(function))))
         aliases = {alias for body in likely for alias in _aliases(body.scope, self.words)}
@@ -99,7 +99,7 @@ def _is_function_of(operator: Operator, value: Value) -> bool:
 
 
 def _is_foreign(callee: Value) -> bool:
-    """Whether what is called may register something, for all that is known."""
+    """Whether the callee may register something, given what is known."""
     if isinstance(callee, ExternalName):
         return "." in callee.name and not callee.name.startswith(("torch.", "functools.", "inspect.", "pytest."))
     return isinstance(callee, Unknown)
@@ -109,7 +109,7 @@ _NAMES = ("name", "attribute")
 
 
 class _Named(dict[str, bool]):
-    """Whether a dotted name may be one of some words, by the name; told once for each."""
+    """Whether a dotted name may be one of some words; cached by name."""
 
     def __init__(self, words: frozenset[str]) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def _ends(name: str) -> list[str]:
 
 
 def _aliases(scope: Scope, words: frozenset[str]) -> Iterator[str]:
-    """Other names that a scope gives to what the words name."""
+    """Yield the other names that a scope gives to the objects that the words name."""
     yield from (item.name for item in scope.imports if item.attr in words)
     for assign in scope.assigns:
         value = assign.value

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 
 MOST_STEPS = 30_000
-"""Most steps of one run of a fake or kernel: those that end take fewer than 25,000 in vLLM, most of them fewer than 500."""
+"""Maximum number of steps of one run of a fake or kernel: those that finish take fewer than 25,000 in vLLM, most of them fewer
+than 500.
+"""
 
 _TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
 _TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "impl", "impl_abstract"}
-"""Last parts of the names of decorators under which a function returns what it did before."""
+"""Last parts of the names of decorators that do not change a function's result."""
 
 
 class Disagreement(msgspec.Struct, array_like=True):
-    """A result in which a fake and a kernel differ, in words: both sides, which result it is of several, and for what input."""
+    """A result in which a fake and a kernel differ, as text: both sides, the index of the result, and the input."""
 
     fake: str
     kernel: str
@@ -40,7 +42,9 @@ class Disagreement(msgspec.Struct, array_like=True):
 
 
 class Compared(msgspec.Struct, array_like=True):
-    """A comparison: how many inputs both functions take, the reason if nothing is known, and the difference if there is one."""
+    """A comparison: the number of inputs that both functions accept, the reason if nothing is known, and the difference if there
+    is one.
+    """
 
     taken: int
     reason: str
@@ -80,7 +84,7 @@ class ComparedShapes:
         return Compared(found.taken, found.reason, _in_words(found.finding) if found.finding is not None else None)
 
     def _executor(self, path: str, group: Group[Compared]) -> tuple[Executor, TileLang]:
-        """The executor for the fakes of one file, whose program records what is read."""
+        """Return the executor for the fakes of one file; its program records the files that are read."""
         from opschema_cli.evaluation.execution.dialect import ExecutionDialect
         from opschema_cli.evaluation.execution.executor import Executor
         from opschema_cli.evaluation.tensors.dialect import TORCH
@@ -119,14 +123,16 @@ def _text(result: object) -> str:
 
 
 def _again(bodies: Bodies, body: Body) -> Body:
-    """The same function among other bodies."""
+    """Return the same function among other bodies."""
     bodies.program.load(body.file.path)
     found = bodies.defined(body.file, body.definition) if body.definition is not None else None
     return found or body
 
 
 def _fakes_by_name(tree: Tree) -> dict[str, Body]:
-    """The fakes that are functions of modules, by the names of their operators; none of an operator that may have another."""
+    """Return the fakes that are module-level functions, by the names of their operators; operators that may have another fake
+    are left out.
+    """
     found: dict[str, list[Body | None]] = {}
     for operator in tree.operators:
         fakes = [item.function for item in in_force(operator.of_role("fake")) if not item.conditional]

@@ -1,4 +1,4 @@
-"""The operators that the C++ of a tree defines, and what it registers for operators."""
+"""The operators that the C++ of a tree defines, and its registrations for operators."""
 
 from __future__ import annotations
 

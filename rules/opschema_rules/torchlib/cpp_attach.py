@@ -1,4 +1,4 @@
-"""Attaches to what C++ registers the functions behind it, and to definitions without a schema the one of their function."""
+"""Attaches functions to C++ registrations, and to definitions without a schema the schema of their function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opschema_rules.torchlib.model import CppRegistration
 
 
 def with_kernels(units: CppUnits, found: CppOperators) -> CppOperators:
-    """The same with the functions behind registrations."""
+    """Return the operators with the functions of their registrations."""
     asked = [_asked(item) for item in found.registrations]
     runtime = [replace(_asked(item), runtime=True) for item in found.runtime_kernels]
     kernels = CppKernels(units, [*asked, *runtime], found.made)

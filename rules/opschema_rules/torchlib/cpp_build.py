@@ -45,11 +45,11 @@ _LIST = re.compile(r"""\[(?:[\s,]|#.*|"[^"\n]*"|'[^'\n]*')*\](?!\s*(?:if|for)\b)
 _DEFINE_ARGUMENT = re.compile(r"""\(\s*["'](\w+)["']\s*,\s*["'](\w+)["']\s*\)|["']-D(\w+)=(\w+)["']""")
 
 MAX_GLOBS = 500
-"""Most globs of sources that are matched with the files of a tree."""
+"""Maximum number of source globs to match with the files of a tree."""
 
 
 class Build:
-    """Macros and targets by source file; ``namespaces`` maps patterns of paths to the namespace that the configuration gives."""
+    """Macros and targets by source file; ``namespaces`` maps path patterns to the namespace in the configuration."""
 
     def __init__(self, project: Project, namespaces: Mapping[str, str]) -> None:
         self.project = project
@@ -69,7 +69,7 @@ class Build:
         return {name: Macro(name, None, value, Span(0, 0)) for name, value in found.items()}
 
     def namespace(self, path: str) -> str | None:
-        """The namespace that the configuration gives to a source file."""
+        """Return the configured namespace of a source file."""
         return next((name for spec, name in self.namespaces if spec.ignores(path)), None)
 
     def targets(self, path: str) -> frozenset[str]:
@@ -82,14 +82,16 @@ class Build:
         return any(target.extension for target in self._targets.get(path, ()))
 
     def unfollowed_call(self, path: str) -> str:
-        """The function that builds a source file without a target, but that no file of the tree defines; empty if there is none."""
+        """Return the function that builds a source file without a target and that no file of the tree defines; empty if there is
+        none.
+        """
         name, build_file = (
             _read(self.project).unfollowed.get(path, ("", "")) if not self._targets.get(path) else ("", "")
         )
         return f"`{name}()` in {build_file}, which no file here defines" if name else ""
 
     def target_of_both(self, path: str, other: str) -> str:
-        """The target whose builds compile two source files together; empty if that is not sure of any."""
+        """Return the target whose builds compile two source files together; empty if none is certain to."""
         known = {id(target): origin for target, origin in self._origins.get(path, ())}
         for target, origin in self._origins.get(other, ()):
             if target.name and are_together(origin, known.get(id(target))):
@@ -98,7 +100,7 @@ class Build:
 
     @cached_property
     def with_sources(self) -> frozenset[str]:
-        """Names of the targets of which a source file is known."""
+        """The names of the targets with a known source file."""
         return frozenset(target.name for targets in self._targets.values() for target in targets)
 
     @cached_property
@@ -108,13 +110,13 @@ class Build:
 
     @property
     def _origins(self) -> dict[str, list[tuple[Target, Origin]]]:
-        """Targets by their source files, each with the conditions under which the file is part of it."""
+        """The targets by source file, each with the conditions under which the file is part of it."""
         return _read(self.project).origins
 
 
 class _BuildFiles(NamedTuple):
     """The contents of the build files of a workspace: ``origins`` as in :attr:`Build._origins`, ``extensions`` as in
-    :func:`extensions_of`; ``unfollowed`` gives, for source files without a target, the undefined function that builds them and the
+    :func:`extensions_of`; ``unfollowed`` maps source files without a target to the undefined function that builds them and the
     file that calls it.
     """
 
@@ -178,7 +180,7 @@ class _Sources:
         self.globs = MAX_GLOBS
 
     def of(self, folder: str, source: str) -> Iterable[str]:
-        """The files that a source names; one that begins with ``//`` is a path in the tree."""
+        """Yield the files that a source refers to; one that begins with ``//`` is a path in the tree."""
         exact = source.startswith("//")
         path = source.lstrip("/")
         bases = (posixpath.relpath(path, folder or "."), path) if exact else (posixpath.join(folder, path), path)
@@ -320,8 +322,8 @@ def _as_function(project: Project, path: str, text: str, purpose: str) -> Python
 
 
 def loaded_extensions(project: Project, paths: Iterable[str]) -> dict[str, str]:
-    """The names under which some Python files compile and load extensions and others import them, by the C++ files; none for a
-    file with several.
+    """Return the names under which some Python files compile and load extensions and others import them, by C++ file; empty for
+    a file with several.
     """
     sources = _Sources(project)
     made = [

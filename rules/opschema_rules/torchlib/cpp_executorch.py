@@ -44,7 +44,7 @@ def takes_other_context(signature: CppSignature) -> bool:
 
 
 def runtime_kernel(path: str, call: CppCall) -> CppRegistration | None:
-    """The kernel that a call of ``EXECUTORCH_LIBRARY`` registers; None of other calls."""
+    """Return the kernel that a call of ``EXECUTORCH_LIBRARY`` registers; None for any other call."""
     if call.method != LIBRARY or len(call.arguments) != 3:
         return None
     namespace, name, function = call.arguments
@@ -78,8 +78,8 @@ _NUMBERS = frozenset(("int", "SymInt", "float", "SymFloat", "bool", "SymBool", "
 
 
 def _may_be_read(declared: SchemaType, taken: SchemaType | None) -> bool:
-    """Whether the runtime may read a value of one type as another: it keeps what is not None alike whether or not it is optional,
-    keeps dtypes and the like as integers, and a ``Scalar`` as the number that it is.
+    """Whether the runtime may read a value of one type as another: it stores a value other than None in the same way whether or
+    not it is optional, stores dtypes and similar values as integers, and a ``Scalar`` as its number.
     """
     if taken is None:
         return True

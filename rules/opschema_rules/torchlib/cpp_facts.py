@@ -17,7 +17,7 @@ METHODS = ("def", "impl", "fallback", "op")
 
 
 class CppArgument(msgspec.Struct, frozen=True, array_like=True):
-    """An argument as it is written; ``literal`` when it is a string, ``partial`` when that is only how it begins."""
+    """An argument as written; ``literal`` if it is a string, ``partial`` if that is only its beginning."""
 
     text: str
     span: Span
@@ -41,7 +41,7 @@ class CppCall(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CppLibrary(msgspec.Struct, frozen=True, array_like=True):
-    """A block: the macro that opens it with its arguments as they are written, and the calls of its library.
+    """A block: the macro that opens it, with its arguments as written, and the calls of its library.
 
     ``macro`` is empty for a function that takes a library, whose name is the first argument; and ``torch::RegisterOperators`` for
     that. ``broken`` is true when something in it is not understood. ``namespace`` is that of C++ around it.
@@ -57,7 +57,9 @@ class CppLibrary(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CppFacts(msgspec.Struct, frozen=True, array_like=True):
-    """All of one file: its blocks, its macros, the calls outside of functions (of macros, perhaps), and what may be a block."""
+    """The contents of one file: its blocks, its macros, the calls outside of functions (possibly of macros), and possible
+    blocks.
+    """
 
     libraries: tuple[CppLibrary, ...]
     macros: tuple[Macro, ...]

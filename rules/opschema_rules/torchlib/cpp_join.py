@@ -1,4 +1,4 @@
-"""Joins what the C++ files of a tree register, with the macros and functions of all of them."""
+"""Joins the registrations in the C++ files of a tree with the macros and functions of all of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definitio
 
 
 class _Library(msgspec.Struct, frozen=True):
-    """The common part of a block's calls. ``fixed`` is the place of them all when a macro stands for them."""
+    """The common part of a block's calls. ``fixed`` is the place for all of them if a macro stands for them."""
 
     namespace: str | None
     keys: Keys
@@ -58,7 +58,7 @@ _MAX_HELPERS, _MAX_LIBRARIES = 8, 100
 
 
 class Join:
-    """The files of one tree together, with the macros that they see."""
+    """The files of one tree together, with the macros visible in them."""
 
     def __init__(self, facts: dict[str, CppFacts], macros: FileMacros, unread: list[str]) -> None:
         self.facts = facts
@@ -108,7 +108,7 @@ class Join:
         return library.macro in self.macros.of(path) and self._opened(path, library)[0] != ""
 
     def _expanded_block(self, path: str, call: CppCall, text: str) -> None:
-        """A macro that stands for entire blocks."""
+        """Handle a macro that stands for entire blocks."""
         facts = _facts_of(text)
         for library in facts.libraries if facts is not None else ():
             self._library(path, library, call.span, call.conditions)
@@ -194,7 +194,7 @@ class Join:
         return word if word in DISPATCH_KEYS else (self.macros.expanded(path, word) or word).strip()
 
     def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:
-        """The macro of torch, with its arguments, that a macro of the tree stands for."""
+        """Return the torch macro that a macro of the tree stands for, with its arguments."""
         text = self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
         facts = _facts_of(text + " {}")
         found = [item for item in facts.libraries if item.arguments[-1:] == library.arguments[-1:]] if facts else []
@@ -217,7 +217,7 @@ class Join:
             self._problem(context.at(call.span), fallback_problem(context.kind, context.namespace))
 
     def _raw(self, context: _Library, call: CppCall) -> None:
-        """A call that its own file does not explain: a macro, a function that is given the library, or one with macros in it."""
+        """Handle a call that its own file does not explain: a macro, a function that gets the library, or one with macros in it."""
         helper = self._helper(context, call)
         calls = self._replaced(context, call) if helper is None else None
         if helper is not None:
@@ -249,7 +249,7 @@ class Join:
             self._gap(context.namespace, context.at(call.span), reason, defines=context.kind != "IMPL")
 
     def _helper(self, context: _Library, call: CppCall) -> tuple[str, CppLibrary] | None:
-        """The function of the tree that is given the library."""
+        """Return the function of the tree that gets the library."""
         found = self.helpers.get(call.method.rpartition("::")[2], [])
         nests = len(context.inside) >= _MAX_HELPERS or call.method in context.inside
         return found[0] if len(found) == 1 and not nests else None
@@ -269,7 +269,7 @@ class Join:
         return replace(context, fixed=context.fixed or call.span, conditions=within.conditions, inside=within.inside)
 
     def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...] | None:
-        """The calls that a call with macros stands for; None where they are not understood."""
+        """Return the calls that a call with macros stands for; None if they are not understood."""
         chained = call.method in METHODS and call.text.startswith(call.method)
         text = _DIRECTIVE.sub("", f"{context.receiver}.{call.text}" if chained else call.text)
         expanded = self.macros.expanded(context.path, text, (context.fixed or call.span).start)
@@ -378,7 +378,7 @@ def _facts_of(text: str) -> CppFacts | None:
 
 
 def _calls_of(text: str, receiver: str) -> tuple[CppCall, ...]:
-    """The calls of a library in some statements; none where they are not understood."""
+    """Return the calls of a library in some statements; empty if they are not understood."""
     facts = _facts_of(f"TORCH_LIBRARY(_, {receiver}) {{ {text}; }}")
     if facts is None or len(facts.libraries) != 1 or facts.libraries[0].broken:
         return ()
@@ -389,7 +389,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def _named_by(call: CppCall) -> frozenset[str]:
-    """The operators whose qualified names a call is given; it registers for these."""
+    """Return the operators whose qualified names are arguments of a call, which registers for these."""
     given = [item.literal.value for item in call.arguments if item.literal is not None and not item.partial]
     return frozenset(word(text) for text in given if "::" in text and OPERATOR.fullmatch(text))
 

@@ -1,4 +1,4 @@
-"""The C++ functions behind registrations: what ``m.impl`` and ``m.def`` are given, followed to a signature.
+"""The C++ functions of registrations: the arguments of ``m.impl`` and ``m.def``, resolved to a signature.
 
 Templates, overloads, macros and functions of other libraries are not followed.
 """
@@ -49,7 +49,7 @@ CLASSES = Reading("cpp-class-heads", _classes, list[str])
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A function as it is given to a library: its text, the file and the namespaces around it, and its conditions.
+    """A function as passed to a library: its text, its file, the namespaces around it, and its conditions.
 
     ``runtime`` says that the library is that of ExecuTorch's runtime.
     """
@@ -97,7 +97,7 @@ def unwrapped(text: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """The qualified name of a function that is given by name, or of the template that it is made of; empty for others."""
+    """Return the qualified name of a function that is passed by name, or of its template; empty for any other."""
     text = unwrapped(text)
     named = _NAME.fullmatch(text) or _TEMPLATED.fullmatch(text)
     return re.sub(r"\s+|^::", "", named[1]) if named is not None else ""
@@ -110,7 +110,7 @@ def cast_name(text: str) -> str:
 
 
 def _template_arguments(text: str) -> tuple[str, ...]:
-    """The arguments of a template whose function is given."""
+    """Return the arguments of a template whose function is passed."""
     templated = _TEMPLATED.fullmatch(text)
     return tuple(item.strip() for item in split_arguments(templated[3])) if templated is not None else ()
 
@@ -122,7 +122,7 @@ def _is_boxed(signature: CppSignature) -> bool:
 
 
 class CppKernels:
-    """The functions behind the registrations of one tree; ``names`` are those that each file asks for."""
+    """The functions of one tree's registrations; ``names`` are those that each file refers to."""
 
     def __init__(self, units: CppUnits, asked: Iterable[Asked], made: Mapping[str, Sequence[Made]] = {}) -> None:
         self.units = units
@@ -168,8 +168,8 @@ class CppKernels:
         return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")
 
     def _cast(self, match: re.Match[str], text: str, asked: Asked) -> CppSignature | None:
-        """The overload that a cast selects: its declaration, or the types of the cast if there is none. None for a qualified name
-        that is cast to a type without a known result, since it may be a method.
+        """Return the overload that a cast selects: its declaration, or the types of the cast if there is none. None for a
+        qualified name cast to a type without a known result, since it may be a method.
         """
         found = _read(f"{match[1]} f({match[2]});", text, asked)
         qualifier, _, own = cast_name(text).rpartition("::")
@@ -264,7 +264,7 @@ def _takes_macro(function: CppFunction) -> bool:
 
 
 def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared]) -> tuple[CppSignature, ...]:
-    """Signatures that differ, each compiled in builds of its own; none where two may be overloads."""
+    """Return signatures that differ, each compiled in separate builds; empty if two may be overloads."""
     kept: list[tuple[CppSignature, Declared]] = []
     for signature, item in zip(signatures, found, strict=True):
         same = next((at for at, (other, _) in enumerate(kept) if other.types[:-1] == signature.types[:-1]), None)
@@ -279,7 +279,7 @@ def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared])
 
 
 def _lambda(text: str, asked: Asked) -> CppSignature | None:
-    """The signature of a lambda; what it returns is not known where it does not say so."""
+    """Return the signature of a lambda; its result is unknown if it is not written."""
     from opschema_cli.source.cpp import CppError, parse_cpp
 
     try:

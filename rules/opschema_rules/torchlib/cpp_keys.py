@@ -1,4 +1,4 @@
-"""The dispatch keys of registrations in C++, and what is registered for them."""
+"""The dispatch keys of C++ registrations, and the functions registered for them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _KERNEL = re.compile(r"DispatchKey::(\w+)")
 
 
 def key_named(text: str | None) -> Keys:
-    """The dispatch key of that name; ``TORCH_LIBRARY_IMPL`` takes the word that it is given as it is."""
+    """Return the dispatch key of that name; ``TORCH_LIBRARY_IMPL`` takes its word unchanged."""
     return frozenset({text}) if text is not None and _WORD.fullmatch(text) else None
 
 
 def functions_of(arguments: Sequence[CppArgument], keys: Keys) -> list[tuple[Keys, str]]:
-    """The keys, which are ``keys`` where none is written, and the function of ``m.impl``, as it is written."""
+    """Return the keys, by default ``keys``, and the function of ``m.impl``, as written."""
     first = arguments[0].text
     dispatched = _DISPATCH.fullmatch(first)
     if dispatched is not None:
@@ -37,7 +37,7 @@ def functions_of(arguments: Sequence[CppArgument], keys: Keys) -> list[tuple[Key
 
 
 def options_of(arguments: Sequence[CppArgument]) -> list[tuple[Keys, str]]:
-    """The keys and functions that are given to ``RegisterOperators().op``."""
+    """Return the keys and functions passed to ``RegisterOperators().op``."""
     text = arguments[0].text
     keys = _KERNEL.findall(text) if "options()" in text else []
     return [(frozenset({key}), text) for key in keys] or [(frozenset(), text)]
@@ -59,7 +59,7 @@ _OTHERS = ("ADInplaceOrView", "Functionalize", "FuncTorch", "BackendSelect", "Co
 _FALLTHROUGH = re.compile(
     r"\b(?:makeFallthrough|(?:basicA|a)utogradNotImplemented(?:InplaceOrView)?Fallback|makeNamedNotSupported)\s*\("
 )
-"""Functions of torch that return no kernel of an operator's own: what they make passes every call on, or refuses it."""
+"""Functions of torch whose result is not a kernel of its own: it passes every call on, or rejects it."""
 
 
 def role_of(keys: Keys, function: str) -> Role:

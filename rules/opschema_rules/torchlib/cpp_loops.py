@@ -1,4 +1,4 @@
-"""Loops over lists of names in C++: ``for (auto name : {"sin", "cos"}) m.impl(name, ...)`` registers for each of them."""
+"""C++ loops over lists of names: ``for (auto name : {"sin", "cos"}) m.impl(name, ...)`` registers for each of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_facts import CppArgument, CppCall
 
 MAX_NAMES = 500
-"""Most names of a loop that are followed."""
+"""Maximum number of names of a loop to follow."""
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 def text_loop(node: CppNode, values: Mapping[str, Sequence[CppNode]]) -> Loop | None:
-    """The loop over texts in braces, or over an array of texts that is declared once; None of another loop.
+    """Return the loop over strings in braces, or over an array of strings that is declared once; None for any other loop.
 
     ``values`` are those that the file's declarations give to names.
     """
@@ -43,7 +43,7 @@ def text_loop(node: CppNode, values: Mapping[str, Sequence[CppNode]]) -> Loop | 
 
 
 def declared_values(root: CppNode) -> dict[str, list[CppNode]]:
-    """The values that the declarations of a file give to names."""
+    """Return the values that the declarations of a file assign to names."""
     found: dict[str, list[CppNode]] = {}
     for node in root.walk():
         declarator = node.field("declarator") if node.kind == "init_declarator" else None

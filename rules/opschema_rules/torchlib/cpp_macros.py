@@ -1,4 +1,4 @@
-"""Macros that the C++ files of a tree see: their own, those of the build, and those of other files."""
+"""The macros visible in the C++ files of a tree: their own, those of the build, and those of other files."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def _autocast() -> dict[str, Macro]:
 
 
 def _is_shared(path: str, macro: Macro) -> bool:
-    """Whether other files may see a macro; the namespace that a source file gives itself is its own."""
+    """Whether other files may see a macro; the namespace that a source file sets for itself is private."""
     return macro.name != EXTENSION_NAME or path.endswith((".h", ".hpp", ".cuh"))
 
 
 USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
-"""What registers, in the body of a macro."""
+"""Text that registers, in the body of a macro."""
 
 CAPITALS = re.compile(r"\bTORCH_EXTENSION_NAME\b|\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
 """Names that may be macros."""
@@ -75,7 +75,7 @@ class FileMacros:
         self._known: dict[tuple[str, bool], ChainMap[str, Macro]] = {}
 
     def of(self, path: str, *, built: bool = False) -> ChainMap[str, Macro]:
-        """The macros that a file sees: its own, with ``built`` the build's, and those whose name the tree defines once."""
+        """Return the macros visible in a file: its own, with ``built`` the build's, and those whose name the tree defines once."""
         found = self._known.get((path, built))
         if found is None:
             given = self.build.macros(path) if built else {}
@@ -87,7 +87,7 @@ class FileMacros:
         return any(macro.name == name and USES.search(macro.body) for macro in self.own.get(path, ()))
 
     def expanded(self, path: str, text: str, at: int = -1) -> str | None:
-        """A text of a file with its macros replaced, None where that is too much. ``at`` is its place, if it has one.
+        """Return a text of a file with its macros expanded, or None if that is too much. ``at`` is its place, if it has one.
 
         The build is read only where a name in capitals may be one of its macros.
         """

@@ -1,4 +1,4 @@
-"""Functions that macros of a C++ file define, where one of them is asked for."""
+"""Functions that macros of a C++ file define, on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opschema_cli.source.text import Span
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 MAX_TEXT = 200_000
-"""Most characters of a file's macros that are parsed once they are expanded."""
+"""Maximum number of characters of a file's expanded macros to parse."""
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -37,12 +37,12 @@ class MadeFunctions(msgspec.Struct, dict=True):
     made: Mapping[str, Sequence[Made]]
 
     def functions(self, path: str, names: set[str]) -> Iterator[Declared]:
-        """Those of some names."""
+        """Yield those with some names."""
         if path in self.made and not names.isdisjoint(self._words(path)):
             yield from (Declared(path, item) for item in self._all(path) if item.name in names)
 
     def _words(self, path: str) -> frozenset[str]:
-        """The words in the macros of a file, so that they are parsed only if one is asked for."""
+        """Return the words in the macros of a file, so that these are only parsed on demand."""
         if path not in self._known_words:
             self._known_words[path] = frozenset(word for item in self.made[path] for word in _WORD.findall(item.text))
         return self._known_words[path]

@@ -12,7 +12,7 @@ def words_of(library: CppLibrary) -> frozenset[str]:
 
 
 def all_words_of(library: CppLibrary) -> frozenset[str] | None:
-    """The same of a block whose every call names its operator; None of others."""
+    """Return all words of a block whose calls all name their operator; None for any other."""
     firsts = [call.arguments[0] if call.arguments and not call.text else None for call in library.calls]
     known = all(item is not None and item.literal is not None and not item.partial for item in firsts)
     return words_of(library) if known and not library.broken else None
@@ -24,7 +24,7 @@ def word(name: str) -> str:
 
 
 def qualified(namespace: str | None, name: str) -> str | None:
-    """The name with its namespace; None where that is not known."""
+    """Return the name with its namespace; None if that is not known."""
     if "::" in name:
         return name
     return f"{namespace}::{name}" if namespace is not None and namespace != "_" else None

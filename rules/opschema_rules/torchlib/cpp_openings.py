@@ -32,7 +32,7 @@ def opened_by(text: str, receiver: str) -> tuple[str, tuple[str, ...]]:
 
 
 def other_openings(text: str) -> frozenset[int]:
-    """The places of macros of a project before blocks that call a library; any of them may open a block of registrations."""
+    """Return the places of a project's macros before blocks that call a library; any of them may open a block of registrations."""
     receivers = set(_CALL.findall(text))
     return frozenset(
         found.start(1) for found in _OTHER.finditer(text) if found[2] in receivers and not BLOCK.fullmatch(found[1])

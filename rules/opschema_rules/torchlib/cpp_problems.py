@@ -11,7 +11,7 @@ _MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 
 
 def key_problem(key: str) -> str:
-    """The fault of a dispatch key as ``TORCH_LIBRARY_IMPL`` takes it; empty if there is none, or it may be a macro."""
+    """Return the fault of a dispatch key for ``TORCH_LIBRARY_IMPL``; empty if there is none, or it may be a macro."""
     if key in DISPATCH_KEYS or not key.isidentifier() or _MACRO.fullmatch(key):
         return ""
     same = [item for item in DISPATCH_KEYS if item.lower() == key.lower()]
@@ -25,7 +25,7 @@ def kind_problem() -> str:
 
 
 def namespace_problem(namespace: str | None, name: str) -> str:
-    """The fault of an operator's name in a block; empty if there is none."""
+    """Return the fault of an operator's name in a block; empty if there is none."""
     own, colons, _ = name.partition("::")
     if namespace == "_" and not colons:
         return (
@@ -37,14 +37,14 @@ def namespace_problem(namespace: str | None, name: str) -> str:
 
 
 def wildcard_problem(kind: str, namespace: str) -> str:
-    """The fault of a block that defines operators for all namespaces; empty if there is none."""
+    """Return the fault of a block that defines operators for all namespaces; empty if there is none."""
     if namespace != "_" or kind == "IMPL":
         return ""
     return "`_` is no namespace for operators: torch refuses a library of it; write `TORCH_LIBRARY_IMPL`"
 
 
 def fallback_problem(kind: str, namespace: str | None) -> str:
-    """The fault of a fallback in a block; empty if there is none, or the block is not known."""
+    """Return the fault of a fallback in a block; empty if there is none, or the block is unknown."""
     if kind and kind != "IMPL":
         return "a fallback is for a dispatch key: torch refuses it here; write `TORCH_LIBRARY_IMPL(_, KEY, m)`"
     if kind != "IMPL" or namespace in (None, "_"):

@@ -1,4 +1,4 @@
-"""Reads from the tree of one C++ file what it registers."""
+"""Reads the registrations of a C++ file from its syntax tree."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class _Reader:
             self._add(name, "torch::RegisterOperators", (), name.span, calls, False)
 
     def _operators(self, call: CppCall, arguments: Sequence[CppNode]) -> Iterator[CppCall]:
-        """The operators of one ``op``: those of a list of ``Operator("schema", ...)``, whose kernels take a stack; or the one whose
-        schema the options give.
+        """Yield the operators of one ``op``: those in a list of ``Operator("schema", ...)``, whose kernels take a stack; or the
+        one whose schema is in the options.
         """
         first = arguments[0] if arguments else None
         if first is None or call.arguments[0].literal is not None:
@@ -141,8 +141,8 @@ class _Reader:
     # Calls
 
     def _calls(self, body: CppNode, receiver: str) -> tuple[list[CppCall], bool]:
-        """The calls of a library in a block, and whether it holds what is not understood: an error, or what another file
-        holds that it includes, such as a list of macros.
+        """Return the calls of a library in a block, and whether the block contains anything that is not understood: an error, or
+        the contents of an included file, such as a list of macros.
         """
         found: list[CppCall] = []
         includes = False
@@ -171,11 +171,11 @@ class _Reader:
 
     @cached_property
     def _values(self) -> dict[str, list[CppNode]]:
-        """The values that declarations give to names."""
+        """The values that declarations assign to names."""
         return declared_values(self.tree.root)
 
     def _torn(self, body: CppNode, calls: list[CppCall]) -> tuple[list[CppCall], bool]:
-        """The calls, those raw behind which an error stands; and whether there are other errors."""
+        """Return the calls, those followed by an error as raw ones, and whether there are other errors."""
         spans = [call.span for call in calls]
         stray = [error for error in errors_in(body) if not inside(error, spans)]
         before = {bisect.bisect_right(spans, Span(error.start, error.end)) - 1 for error in stray}
@@ -221,7 +221,7 @@ class _Reader:
         return literal(node)
 
     def _outside(self) -> Iterator[CppCall]:
-        """Calls that stand where declarations do: they are of macros."""
+        """Yield the calls in places of declarations: they are calls of macros."""
         for node in self.tree.root.walk(lambda node: node.kind not in SHALLOW):
             if node.kind == "expression_statement" and node.parent is not None and node.parent.kind in SHALLOW:
                 call = node.children[0] if node.children else None
@@ -246,7 +246,7 @@ def _initial(kind: CppNode) -> CppNode | None:
 
 
 def read_facts(tree: CppTree) -> CppFacts:
-    """Read what a file registers."""
+    """Read the registrations of a file."""
     return _Reader(tree).facts()
 
 

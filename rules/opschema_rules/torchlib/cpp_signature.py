@@ -21,7 +21,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class CppSignature(msgspec.Struct, frozen=True):
-    """A function's ``name`` (empty for a lambda), what it returns and its parameters, as they are written.
+    """A function's ``name`` (empty for a lambda), its result and its parameters, as written.
 
     The ``DispatchKeySet`` that a kernel may take first is left out, as torch leaves it out. ``places`` are those of the
     parameters. A ``stable`` one is boxed by ``TORCH_BOX``, so that torch compares it with a schema only when it is called.
@@ -38,13 +38,13 @@ class CppSignature(msgspec.Struct, frozen=True):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of its parameters, and that of what it returns, as far as they are known in one spelling."""
+        """The types of its parameters and its result, normalized as far as they are known."""
         written = (*(item.type for item in self.parameters), self.returns)
         return tuple(spelling(item) or " ".join(item.split()) for item in written)
 
     @property
     def known_types(self) -> tuple[str, ...] | None:
-        """The same, None unless all of them are known."""
+        """The types of its parameters and its result; None unless all of them are known."""
         written = (*(item.type for item in self.parameters), self.returns)
         found = [spelling(item) for item in written]
         known = tuple(item for item in found if item is not None)
@@ -52,7 +52,7 @@ class CppSignature(msgspec.Struct, frozen=True):
 
     @property
     def parameter_types(self) -> list[str]:
-        """The types of its parameters as they are written."""
+        """The types of its parameters as written."""
         return [item.type for item in self.parameters]
 
     def mismatches(self, schema: OperatorSchema) -> list[CppMismatch]:
@@ -61,16 +61,16 @@ class CppSignature(msgspec.Struct, frozen=True):
 
     @property
     def takes_symint(self) -> bool:
-        """Whether torch takes it for one that knows ``SymInt``."""
+        """Whether torch treats it as a function that takes ``SymInt``."""
         return takes_symint(self.parameter_types)
 
     @property
     def shown(self) -> str:
-        """How findings name it."""
+        """The name of the function in findings."""
         return f"`{self.name}()`" if self.name else "the lambda"
 
     def with_aliases(self, aliases: Mapping[str, str]) -> CppSignature:
-        """The signature with the types that aliases stand for."""
+        """Return the signature with type aliases resolved."""
         parameters = tuple(replace(item, type=_aliased(item.type, aliases)) for item in self.parameters)
         return replace(self, parameters=parameters, returns=_aliased(self.returns, aliases)).without_key_set()
 

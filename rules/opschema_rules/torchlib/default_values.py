@@ -21,11 +21,11 @@ _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 """A number that torch's parser and Python read alike: no ``0x10``, which is 0 to torch, and no ``1_000``."""
 
 _ENUMERATIONS = frozenset({"ScalarType", "Layout", "MemoryFormat"})
-"""Types whose values a schema may also give as numbers."""
+"""Types whose values a schema may also write as numbers."""
 
 
 def written_default(operator: Operator, argument: Argument) -> Folded | None:
-    """The value of a default in a schema string; None when there is none, or it is not known."""
+    """Return the value of a default in a schema string; None if there is none, or it is not known."""
     text = argument.default
     if text is None or not _is_schema_text(operator):
         return None
@@ -39,7 +39,7 @@ def _is_schema_text(operator: Operator) -> bool:
 
 
 def read_as(type_: SchemaType, found: Folded) -> Folded | None:
-    """A default as an argument of a type has it; None when that is not known."""
+    """Return a default as an argument of a type gets it; None if that is not known."""
     if found.symbol:
         return Folded(symbol="torch." + dtypes.canonical(found.symbol.removeprefix("torch.")))
     inner = type_.inner if type_.optional and type_.inner is not None else type_
@@ -56,7 +56,7 @@ def read_as(type_: SchemaType, found: Folded) -> Folded | None:
 
 
 def declared_value(operator: Operator, argument: Argument) -> Folded | None:
-    """The value of an argument's default in the schema; None when there is none, or it is not known."""
+    """Return the value of an argument's default in the schema; None if there is none, or it is not known."""
     function = operator.definition.function
     if _is_schema_text(operator):
         found = written_default(operator, argument)
@@ -66,7 +66,7 @@ def declared_value(operator: Operator, argument: Argument) -> Folded | None:
 
 
 def value_of(operator: Operator, argument: Argument, function: Body, param: Param) -> Folded | None:
-    """The value of the default of the parameter that takes an argument; None when there is none, or it is not known."""
+    """Return the value of the default of an argument's parameter; None if there is none, or it is not known."""
     if param.default is None:
         return None
     found = operator.tree.evaluator.fold(function.parent or function.file, param.default)
@@ -74,13 +74,15 @@ def value_of(operator: Operator, argument: Argument, function: Body, param: Para
 
 
 def is_same_default(operator: Operator, argument: Argument, function: Body, param: Param) -> bool:
-    """Whether a parameter surely has the default that the schema has."""
+    """Whether a parameter is known to have the schema's default."""
     ours = value_of(operator, argument, function, param)
     return ours is not None and ours == declared_value(operator, argument)
 
 
 def default_text(operator: Operator, argument: Argument, function: Body, at: int) -> str | None:
-    """An argument's default as Python text that means the same at a place of a function's file; None when that is not sure."""
+    """Return an argument's default as Python text that has the same meaning at a place of a function's file; None if that is not
+    certain.
+    """
     if argument.default is None:
         return None
     if not _is_schema_text(operator):
@@ -91,7 +93,7 @@ def default_text(operator: Operator, argument: Argument, function: Body, at: int
 
 
 def _copied(operator: Operator, argument: Argument, function: Body, at: int) -> str | None:
-    """The default as the operator's own function has it: a literal, or what stands before the place in the same scope."""
+    """Return the default in the operator's own function: a literal, or its text if it precedes the place in the same scope."""
     own, span = operator.definition.function, argument.default_span
     text = own.file.text(span) if own is not None and span is not None else argument.default or ""
     if _is_literal(text):

@@ -21,7 +21,7 @@ from opschema_rules.torchlib.values import Inferred, LibraryValue
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A definition and the qualified names that it may have; of names that are not known, what they begin with."""
+    """A definition and its possible qualified names; of unknown names, their beginning."""
 
     definition: Definition
     names: Text
@@ -59,7 +59,7 @@ class Definer:
         return Named(self._inferred(event, made, function, mutates, made.tags), names)
 
     def _schema_text(self, event: Event) -> Text | Unresolved | None:
-        """The schema string that is given; None without one."""
+        """Return the schema string argument; None without one."""
         given = (event.given.get(name) for name in ("schema", "manual_schema"))
         found = self.evaluator.values(next(filter(None, given), None))
         texts = [item for item in found if isinstance(item, Text)]
@@ -117,7 +117,7 @@ class Definer:
         return Named(replace(named.definition, place=place, body=frame.body, call=call), names)
 
     def namespace(self, event: Event) -> str | None:
-        """The namespace of the library through which an event registers; None when that is not known."""
+        """Return the namespace of the library that an event registers through; None if that is not known."""
         held = [event.waiting.receiver] if event.waiting.receiver is not None else []
         for word in ("lib", "target_lib"):
             held += [item for item in self.evaluator.values(event.given.get(word)) if item != Plain(None)]

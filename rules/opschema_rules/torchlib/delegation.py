@@ -40,7 +40,7 @@ def _returned_call(function: Body) -> Expr | None:
 
 
 def _callee(operator: Operator, function: Body, call: Expr) -> Body | None:
-    """The function that is called: one of the tree, which for the operator is the function that it is made of."""
+    """Return the called function: one of the tree; for an operator, the function that it is made from."""
     own = operator.definition.function
     if any(item.body is function and item.call.start == call.start for item in operator.calls):
         return own if not operator.definition.explicit else None
@@ -57,7 +57,7 @@ def _takes(operator: Operator, callee: Body, call: Expr, param: Param | None, ar
 
 
 def _added(function: Body, call: Expr, text: str) -> Edit | None:
-    """The arguments behind the others, before the bracket that ends the call; None where a comment stands between."""
+    """Return the edit that adds arguments after the others, before the closing bracket; None if a comment is in between."""
     last, end = call.items[-1].end, call.end - 1
     between = function.file.source.text[
         last:end

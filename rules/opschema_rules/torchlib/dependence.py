@@ -1,4 +1,4 @@
-"""The calls of a function that depend on what the function is given: by their arguments, or since they run only under a condition.
+"""The calls of a function that depend on its arguments: through their own arguments, or because they run under a condition.
 
 A function that registers the same whatever it is given matters to other files only where a module calls it. Where it is not
 sure, a call depends on the function's parameters.
@@ -18,14 +18,14 @@ _RETURN = re.compile(r"\breturn\b")
 
 
 class _Equation(msgspec.Struct, frozen=True):
-    """Names that depend on what a function is given if one of ``names`` does."""
+    """Names that depend on a function's arguments if one of ``names`` does."""
 
     targets: frozenset[str]
     names: frozenset[str]
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """A call or decorator of a function: what it names."""
+    """A call or decorator of a function, with the names in it."""
 
     expr: Expr
     names: frozenset[str]
@@ -57,7 +57,7 @@ class _Function:
                 yield part.expr
 
     def _read(self, scope: Scope) -> Iterator[Scope]:
-        """Note what a scope and those in it hold."""
+        """Record the contents of a scope and its nested scopes."""
         yield scope
         self.parts += [_Part(call, _names([call])) for call in scope.calls]
         for item in scope.assigns:
@@ -81,7 +81,7 @@ class _Function:
             yield from self._read(cls.body)
 
     def _define(self, item: Function | Class, head: Iterable[Expr], body: Scope) -> None:
-        """Note an inner definition: what it is depends on what it names that it does not bind itself."""
+        """Record an inner definition: it depends on the names in it that it does not bind itself."""
         names = _names([*head, *item.decorators]) | self._free(body)
         own = {param.name for param in item.params} if isinstance(item, Function) else set[str]()
         self.equations.append(_Equation(frozenset({item.name}), names - own))
@@ -107,7 +107,7 @@ class _Function:
                     self.given |= item.targets
 
     def _regions(self, scope: Scope) -> Iterator[Span]:
-        """What runs only if something that is given says so."""
+        """Yield the code that only runs if an argument says so."""
         for item in scope.conditions:
             if item.kind == "if" and not self.given.isdisjoint(_names([item.expr])):
                 branches = [item.body, *([item.orelse] if item.orelse is not None else [])]

@@ -1,4 +1,4 @@
-"""A tree's operators in ``opschema lint --show-settings``: the torch release they are judged for, and what is not known."""
+"""Describes a tree's operators in ``opschema lint --show-settings``: the torch release, and what is not known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_rules.torchlib.compared_shapes import compared_pairs
 from opschema_rules.torchlib.model import Tree
 
 _HINT = (
-    "Nothing is said of what may be missing where a registration cannot be followed. If the tree is for another torch, set"
+    "Missing registrations are not reported where a registration cannot be followed. If the tree is for another torch, set"
     ' `torch = "2.6"` in `[tool.opschema.torchlib]`.'
 )
 
@@ -29,7 +29,7 @@ def describe_tree(tree: Tree) -> Description:
 
 
 def _compared(tree: Tree) -> Iterator[Fact]:
-    """The number of fakes whose results are compared with those of kernels (REG212), and each that is not, with the reason."""
+    """Yield the number of fakes whose results are compared with those of kernels (REG212), and each other fake with the reason."""
     pairs = [pair for operator in tree.operators for pair in compared_pairs(operator)]
     unknown = [
         (pair.fake.place, pair.compared.reason)

@@ -23,7 +23,7 @@ _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftes
 
 _PARTS = (b"custom_op", b"triton_op", b"register_", b"impl_abstract", b"library")
 _DOT = rb"[\s\\]*\.[\s\\]*"
-"""A dot of Python, which white space may stand around."""
+"""A Python dot, possibly with white space around it."""
 _REGISTERS = re.compile(
     rb"\b(?:custom_op|triton_op|register_fake|impl_abstract|register_autograd|register_kernel|register_vmap|_scoped_library"
     rb"|direct_register_custom_op|torch%s(?:_?library|_custom_op\w*))\b" % _DOT
@@ -48,11 +48,11 @@ _INLINE_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators")
 _NAMESPACE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 _REACH = 100
-"""Characters that a match has at most on either side of such a part."""
+"""Maximum number of characters of a match on either side of such a part."""
 
 
 class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too.
+    """``torch`` is the torch version that the tree is for (``2.6``); ``tests`` also reads registrations in tests.
 
     ``namespaces`` gives the namespace of C++ sources whose build sets it, by gitignore patterns of their paths; the first that
     fits counts.
@@ -111,7 +111,7 @@ _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool, _LATER)
 _REACHES_ALONG = Reading(
     "torchlib reaches torch", _reaches, bool, (*_LATER, Reading("torchlib registers", registers, bool))
 )
-"""The first of them with all that is asked of the same files once the pack is in use."""
+"""The first of them, with all readings of the same files once the pack is in use."""
 REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 """Whether a C++ file may register operators, or define macros which do."""
 
@@ -123,7 +123,7 @@ def detect(project: Project, options: TorchlibOptions) -> bool:
 
 
 def reaching(project: Project, options: TorchlibOptions) -> Iterable[str]:
-    """The Python files that speak of ``torch.library``; without one, what looks like a registration is none of torch's."""
+    """Return the Python files that mention ``torch.library``; without one, code that looks like a registration is not torch's."""
     return (path for path, found in project.scan(_REACHES_ALONG, sources(project, options)) if found)
 
 
@@ -140,7 +140,9 @@ def sources(project: Project, options: TorchlibOptions) -> list[str]:
 
 
 def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
-    """All C++ files, if one of them holds operators, and the Python files that compile operators from C++ in their strings."""
+    """Return all C++ files if one of them contains operators, and the Python files that compile operators from C++ in their
+    strings.
+    """
     found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
     inline = [path for path, holds in project.scan(_REGISTERS_INLINE, sources(project, options)) if holds]
     return (found if any(registers for _, registers in project.scan(REGISTERS_CPP, found)) else []) + inline

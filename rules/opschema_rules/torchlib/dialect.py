@@ -41,7 +41,7 @@ _NAMES = {
     "torch.ops": OpName(()),
     "torch.ao.quantization.fx._decomposed.quantized_decomposed_lib": LibraryValue("quantized_decomposed"),
 }
-"""Names of torch that stand for values; torch's own library of quantized operators is one that others add to."""
+"""Names of torch that refer to values; torch's own library of quantized operators is one that others extend."""
 
 TORCH = Dialect(calls=_calls, names=_NAMES, transparent=apis.TRANSPARENT)
 
@@ -86,4 +86,4 @@ def _waiting(callee: Waiting, evaluator: Evaluator, arguments: Arguments) -> Ite
 @applied.register(Handle)
 @applied.register(OpName)
 def _operator(callee: Handle | OpName, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield Unknown("it is what an operator returns")
+    yield Unknown("it is the result of an operator")

@@ -39,7 +39,7 @@ DISPATCH_KEYS = frozenset(
 
 
 _MOST = 20
-"""Prefixes, at most; PyTorch has six."""
+"""Maximum number of prefixes; PyTorch has six."""
 
 
 def _enumerators(data: bytes) -> list[str]:

@@ -24,11 +24,11 @@ _MAY_BE_SEVERAL = re.compile(r"^[A-Z][A-Z0-9_]+\b|\.\.\.")
 """Macros and packs that may be several parameters."""
 
 _LONGEST = 10_000
-"""Most characters of a type, or of a function before a look-up."""
+"""Maximum number of characters of a type, or of a function before a look-up."""
 
 
 class LookedUp(msgspec.Struct, frozen=True, array_like=True):
-    """One look-up in a file; ``written`` is the type behind it, empty if there is none."""
+    """One look-up in a file; ``written`` is the type after it, empty if there is none."""
 
     name: str
     overload: str
@@ -61,7 +61,7 @@ def _allows_errors(text: str, at: int) -> bool:
 
 
 def _type_behind(text: str, at: int) -> str:
-    """The argument of ``typed<...>`` at a place; empty if it has directives, which may leave parts of it out."""
+    """Return the argument of ``typed<...>`` at a place; empty if it contains directives, which may leave out parts of it."""
     opened = _TYPED.match(text, at)
     start = opened.end() if opened is not None else len(text)
     depth = 1

@@ -62,7 +62,7 @@ class ExtensionNames(msgspec.Struct, dict=True):
         return same.pop() if len(same) == 1 else own
 
     def built_as(self, path: str, written: str) -> str:
-        """The name in ``setup.py`` of the extension that a module with a name of its own is part of; empty if there is none."""
+        """Return the name in ``setup.py`` of the extension that a module with its own name is part of; empty if there is none."""
         targets = self.build.targets(path)
         own = next(iter(targets)) if len(targets) == 1 and written.isidentifier() else ""
         if written == f"lib{own.rpartition('.')[2]}" and not self.build.is_extension(path):
@@ -70,8 +70,8 @@ class ExtensionNames(msgspec.Struct, dict=True):
         return own if written != EXTENSION_NAME and own in self._listed else ""
 
     def by_exclusion(self, named: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-        """The names of files that have none in ``named``: each is the only extension of the nearest ``setup.py`` that no other
-        file has. One with other known sources is none of theirs: it may be a module without pybind11.
+        """Yield the names of files that have none in ``named``: each is the only remaining extension of the nearest
+        ``setup.py``. A file with other known sources is excluded: it may be a module without pybind11.
         """
         setups = extensions_of(self.project)
         nameless: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Calls of operators in interpreted code: each returns what the operator's fake returns, or its own function."""
+"""Calls of operators in interpreted code: each returns the result of the operator's fake, or of its own function."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class FittedKernel:
         self._runs: dict[object, _Run] = {}
 
     def fit(self, item: Input, most_steps: int) -> Input:
-        """The input with the shapes that a kernel of TileLang requires, as far as its own inputs are passed on to it."""
+        """Return the input with the shapes that a TileLang kernel requires, if the input is passed on to it."""
         tilelang = self.tilelang
         if tilelang is None or item.key in self._runs:
             return item

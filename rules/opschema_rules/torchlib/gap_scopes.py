@@ -50,7 +50,7 @@ class Scopes:
         return bool(targets & self._of_targets) or self._loose.are_near(path)
 
     def _package(self, path: str) -> str:
-        """The outermost package around a Python file; its folder if that is none."""
+        """Return the outermost package around a Python file; its folder if there is none."""
         found = folder = posixpath.dirname(path)
         for item in takewhile(lambda item: self._holds(item, "__init__.py"), _upward(folder)):
             found = item

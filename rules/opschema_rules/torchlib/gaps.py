@@ -24,7 +24,7 @@ _STRING = re.compile(r'"([^"\n]*)"')
 _HOLE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
 
 MIN_LETTERS = 4
-"""Fewest characters outside its holes by which the name in a template is taken to tell an operator."""
+"""Minimum number of characters outside placeholders for the name in a template to identify an operator."""
 
 
 class Gaps:
@@ -40,13 +40,13 @@ class Gaps:
         self._targets: Callable[[str], frozenset[str]] = lambda _: frozenset()
 
     def add(self, gap: Gap) -> None:
-        """Add a gap, and note it as a registration that is not understood."""
+        """Add a gap, and record it as a registration that is not understood."""
         self.add_silently(gap)
         if (gap.place, gap.reason) not in self.tree.unresolved:
             self.tree.unresolved.append((gap.place, gap.reason))
 
     def add_silently(self, gap: Gap) -> None:
-        """Add a gap of an operator that is known but for its name."""
+        """Add a gap of an operator of which only the name is unknown."""
         self._found.append(gap)
 
     def add_cpp(self, cpp: CppOperators) -> None:
@@ -88,7 +88,7 @@ class Gaps:
         )
 
     def _add_template(self, path: str) -> bool:
-        """Whether a file is a template; if so, the names in it are noted."""
+        """Return whether a file is a template; if it is, record the names in it."""
         data = self.tree.project.workspace.peek(path)
         if not _TEMPLATE.search(data):
             return False

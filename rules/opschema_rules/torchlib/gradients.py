@@ -1,4 +1,4 @@
-"""Gradient registrations of an operator: what ``setup_context`` leaves on ``ctx``, what ``backward`` takes from it."""
+"""Gradient registrations of an operator: what ``setup_context`` stores on ``ctx`` and ``backward`` reads from it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def gradients(operator: Operator) -> Iterator[Gradient]:
 
 
 def is_gradient(gradient: Gradient, backward: Body, value: Expr) -> bool:
-    """Whether an expression is plainly a tensor: a gradient that ``backward`` is given, arithmetic with one, a method of one or a
-    function of torch that gives a tensor, or a name for such.
+    """Whether an expression is clearly a tensor: a gradient passed to ``backward``, arithmetic with one, a method of one or a
+    torch function that returns a tensor, or a name for such a value.
     """
     return _is_tensor(gradient, backward, followed(backward, value))
 
@@ -108,7 +108,9 @@ def attribute_of(dotted: str) -> str:
 
 
 def unset_reads(bodies: Bodies, backward: Body, context: str, known: Collection[str]) -> Iterator[Use]:
-    """Places where a ``backward`` reads an attribute of its context that is none of the ``known`` ones, and allows for no error."""
+    """Yield the places where a ``backward`` reads an attribute of its context that is not among the ``known`` ones, without
+    allowing an error.
+    """
     for use in context_uses(backward, context) or ():
         attribute = attribute_of(use.name)
         allowed = attribute in known or attribute.startswith("_")
@@ -117,8 +119,8 @@ def unset_reads(bodies: Bodies, backward: Body, context: str, known: Collection[
 
 
 def misfit_unpacks(bodies: Bodies, backward: Body, context: str, count: int) -> Iterator[Unpack]:
-    """Places where a ``backward`` unpacks another number of saved tensors than ``count``, and allows for no error; none if it asks
-    how many there are.
+    """Yield the places where a ``backward`` unpacks a number of saved tensors other than ``count``, without allowing an error;
+    none if it checks their number.
     """
     for unpack in backward.scope.unpacks if not asks_for_saved(backward, context) else ():
         whole = unpack.value.kind == "name" and unpack.value.text == f"{context}.saved_tensors" and not unpack.starred
@@ -145,7 +147,7 @@ def _sets_dynamically(body: Body, context: str) -> bool:
 
 
 def asks_for_saved(backward: Body, context: str) -> bool:
-    """Whether a function asks how many tensors are saved, as one that serves several others does."""
+    """Whether a function checks how many tensors are saved, as one that serves several others does."""
     named = {f"{context}.saved_tensors"}
     for item in backward.scope.assigns:  # `tensors = list(ctx.saved_tensors)`, `count = len(tensors)`
         value = item.value.items[1] if item.value is not None and _counts(item.value) else item.value

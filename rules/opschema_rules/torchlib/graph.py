@@ -1,4 +1,4 @@
-"""The registration graph of a tree: its operators, and which of them a name, an attribute or a call refers to.
+"""The registration graph of a tree: its operators, and the one that each name, attribute or call refers to.
 
 The pack's own rules look at the operators; packs that build on this one ask the graph. It is made once for each project.
 """
@@ -66,7 +66,7 @@ class Graph:
         return self.operators_in(self.frame(body, owner), callee)
 
     def operators_in(self, frame: Frame, callee: Expr) -> tuple[Operator, ...] | None:
-        """The same of a callee in a frame."""
+        """Return the operators that a callee in a frame refers to."""
         found = self.evaluator.evaluate(frame, callee)
         return self._operators(item for item in found if item != Plain(None))
 
@@ -75,7 +75,7 @@ class Graph:
         return self.evaluator.frames.assumed(self._own(body), owner)
 
     def _own(self, body: Body) -> Body:
-        """The same body among those that are evaluated here."""
+        """Return the same body among those that are evaluated here."""
         bodies = self.evaluator.bodies
         if body.function is None:
             return bodies.module(body.file) if body.cls is None else bodies.cls(ClassRef(body.file, body.cls)) or body
@@ -161,7 +161,7 @@ def _program(project: Project, paths: Sequence[str]) -> Program:
 
 
 def _cpp(project: Project, options: TorchlibOptions, torch: Version) -> CppOperators | None:
-    """The operators that the workspace's C++ defines and registers; None if there is none."""
+    """Return the operators that the workspace's C++ defines and registers; None if there is none."""
     paths = cpp_sources(project, options)
     if not paths:
         return None

@@ -43,7 +43,7 @@ class HubKernel(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """The namespace of its operators, without what only the build knows."""
+        """The namespace of its operators, without the part that only the build knows."""
         return f"_{self.name}"
 
     @property

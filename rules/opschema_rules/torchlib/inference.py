@@ -1,4 +1,4 @@
-"""``torch.library.infer_schema`` without running it: the schema that a function's signature gives, and what it would raise for.
+"""``torch.library.infer_schema`` without running it: the schema of a function's signature, and the errors it would raise.
 
 Where it raises, the schema goes on, so that one fault does not hide the next: an argument whose type is refused, or cannot
 be followed, has a type without a name.
@@ -28,7 +28,7 @@ from opschema_rules.torchlib.type_table import (
 )
 
 NO_TYPE = SchemaType()
-"""The type of what is refused or cannot be followed."""
+"""The type of an annotation that is rejected or cannot be resolved."""
 
 
 class Mutates(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Mutates(msgspec.Struct, frozen=True):
 
 
 class Inference(msgspec.Struct):
-    """The result of ``infer_schema`` for a function: the schema, what it refuses, and the type that the function returns."""
+    """The result of ``infer_schema`` for a function: the schema, the rejected parts, and the function's return type."""
 
     schema: OperatorSchema
     problems: list[Problem] = msgspec.field(default_factory=list)
@@ -61,7 +61,7 @@ class Inferrer:
         self._inferred: dict[tuple[Body, frozenset[str] | None, bool, int | None], Inference] = {}
 
     def infer(self, function: Body, mutates: Mutates, at: int | None = None) -> Inference:
-        """The schema of a function, without a name; who passes ``mutates`` adds what is wrong with its own place.
+        """Return the schema of a function, without a name; a caller that passes ``mutates`` adds its problems with its own place.
 
         ``at`` is where the function's module is when ``infer_schema`` runs; None when that is not known.
         """

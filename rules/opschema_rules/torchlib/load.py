@@ -62,5 +62,5 @@ def _entries(operator: Operator) -> Iterable[Entry]:
 
 
 def read_tree(project: Project, options: TorchlibOptions) -> Tree:
-    """The operators of a workspace, with what is registered for them."""
+    """Return the operators of a workspace, with their registrations."""
     return graph_of(project, options).tree

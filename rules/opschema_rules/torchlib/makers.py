@@ -1,4 +1,4 @@
-"""Where the fakes of operators are: functions of modules, or functions nested in others that certain calls run."""
+"""Finds the fakes of operators: module-level functions, or nested functions that certain calls run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opschema_rules.torchlib.shared import (
 
 
 def fakes_of(graph: Graph) -> dict[str, FunctionKey]:
-    """The fakes that are functions of modules, by the names of their operators; none of an operator that has several."""
+    """Return the fakes that are module-level functions, by the names of their operators; operators with several are left out."""
     found: dict[str, set[FunctionKey]] = {}
     for item in graph.named_events:
         for value in graph.evaluator.values(item.event.given.get(item.fake)) if item.fake else ():

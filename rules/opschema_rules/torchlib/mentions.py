@@ -20,8 +20,8 @@ from opschema_rules.torchlib.ops_words import BEHIND_OPS, HELD, words_of
 
 
 def mentioned(names: Iterable[str], imports: Iterable[tuple[str, str]]) -> set[str]:
-    """The names that a file imports, a module under a star as ``module.*``, and the words of the ``names`` behind ``torch.ops``:
-    by these it may call what other files define.
+    """Return the names that a file imports (``module.*`` for a star import), and those of ``names`` after ``torch.ops``: it may
+    use these to call what other files define.
     """
     found = words_of(names)
     for module, name in imports:
@@ -42,9 +42,9 @@ _IMPORTS = re.compile(r"(?m)^[ \t]*(?:from[ \t]+[\w.]+[ \t]+import[ \t]+(?:[^\n(
 
 
 class Helper(msgspec.Struct, frozen=True):
-    """A function or class by whose call another file may register: of a class that does so by some of its methods alone,
-    ``registrars``, the ``others`` are those that do not. One that is not ``dependent`` registers the same whatever it is given:
-    it matters only where a module calls it. A ``library`` is a variable that holds one: its methods register.
+    """A function or class whose call may register in another file. For a class, ``registrars`` are the methods that register,
+    and ``others`` those that do not. If it is not ``dependent``, it registers the same for all arguments, and only matters where
+    a module calls it. A ``library`` is a variable that holds one: its methods register.
     """
 
     path: str
@@ -149,11 +149,13 @@ def _indent(code: str, start: int) -> int:
 
 
 _LINE = re.compile(r"([ \t]*)(\w+|[^\s#])")
-"""The indentation of a line that is not blank and no comment, and its first word."""
+"""The indentation of a line with code, and its first word."""
 
 
 def _member(code: str, place: re.Match[str]) -> str | None:
-    """The attribute of a class that is used at a mention of it, empty for the class itself; None of an annotation and the like."""
+    """Return the attribute of a class that is used at a mention of it, empty for the class itself; None for an annotation and
+    similar mentions.
+    """
     after = _AFTER.match(code, place.end())
     if after is not None:
         return after["member"] or ""
@@ -165,14 +167,14 @@ _LIBRARY_CALL = re.compile(rf"\s*\.\s*(?:{'|'.join(apis.LIBRARY)})\s*\(")
 _AFTER = re.compile(r"\s*(?:\(|\.\s*(?P<member>\w*))")
 _BEFORE = re.compile(r"(?:@|=\s*|\bpartial\()[\w.]*\Z|\bclass\s+\w+\([^)]*\Z")
 _REACH = 400
-"""Characters before a mention of a class in which it is decided what it is used for."""
+"""Number of characters before a mention of a class that decide what it is used for."""
 
 
 def files_that_call(
     project: Project, operators: Iterable[Operator], paths: Iterable[str], registering: Iterable[str]
 ) -> list[str]:
-    """The files among some that name an operator behind ``torch.ops``, or import the function or variable that may be one, from
-    among them or those that register.
+    """Return the files among some that name an operator after ``torch.ops``, or import the function or variable that may be one
+    from these files or those that register.
     """
     operators, paths = list(operators), list(paths)
     words = words_of_operators(operators)

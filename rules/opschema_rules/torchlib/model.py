@@ -1,4 +1,4 @@
-"""Subjects of this pack's rules: operators, and what is registered for them.
+"""Subjects of this pack's rules: operators and their registrations.
 
 A registration is one call or decorator. An :class:`Operator` is a definition with all that is registered for it, joined
 over files. What cannot be followed is None or :class:`Unresolved`, never a guess.
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal[
     "fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "fallthrough", "other"
 ]
-"""The role of a registration. ``fallthrough`` passes calls on to the kernel of the next key; it is no kernel, fake or gradient."""
+"""The role of a registration. ``fallthrough`` passes calls on to the next key; it is not a kernel, fake or gradient."""
 
 OPTION = "the option `torch`"
-NEWEST = "the newest that opschema knows; no requirement file in the root asks for torch"
+NEWEST = "the newest that opschema knows; no requirement file in the root requires torch"
 """The source of a release that the options name."""
 
 Through: TypeAlias = Literal["torch.ops", "handle"]
@@ -45,16 +45,15 @@ ProblemKind: TypeAlias = Literal[
     "annotation", "return-annotation", "kind", "type", "tuple", "return-type", "string-annotation", "default",
     "mutates-string", "mutates-name", "mutates-type", "inplace", "out",
 ]  # fmt: skip
-"""Kinds of problems that ``infer_schema`` refuses: a parameter or a return without annotation, a kind of parameter (``*args``,
-positional-only), a type, a tuple as a parameter, a type of a returned value, an annotation in quotes whose names the module
-does not know, a type of default, a ``mutates_args`` that is a string other than ``"unknown"``, names no parameter or one
-that is not a tensor, and what the tags ``inplace`` and ``out`` demand.
+"""Kinds of problems that ``infer_schema`` rejects: a parameter or a return without annotation, a kind of parameter (``*args``,
+positional-only), a type, a tuple as a parameter, a type of a returned value, a quoted annotation with names unknown in the
+module, a type of default, a ``mutates_args`` that is a string other than ``"unknown"``, names no parameter or one that is not a
+tensor, and the requirements of the tags ``inplace`` and ``out``.
 """
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing for which ``infer_schema`` raises, or ``define`` for the tags of a schema string, told so that a rule can word
-    it.
+    """A problem for which ``infer_schema`` raises, or ``define`` for the tags of a schema string, as data for a rule's message.
 
     ``name`` is the parameter, empty for the returned value; ``written`` the annotation, default or name as it is written;
     ``instead`` what torch takes in its place, empty when that is not known. Of ``inplace`` and ``out`` ``written`` is empty
@@ -69,7 +68,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Tree(msgspec.Struct, eq=False, dict=True):
-    """One workspace: its code, the release of torch that it is for, its operators and what is registered for none of them.
+    """One workspace: its code, the torch release that it is for, its operators, and registrations that belong to none of them.
 
     ``namespaces`` are those that the tree defines operators in. ``unresolved`` are the registrations that cannot be followed,
     and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
@@ -139,7 +138,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     @property
     def names_no_release(self) -> bool:
-        """Whether the newest release is assumed, since nothing in the tree asks for one."""
+        """Whether the newest release is assumed because nothing in the tree requires one."""
         return self.release.source == NEWEST
 
     @property
@@ -239,7 +238,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
 
 
 class CppRegistration(msgspec.Struct, frozen=True, eq=False):
-    """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written.
+    """An ``m.impl``, or the function of an ``m.def``; ``name`` as in a definition, ``function`` as written.
 
     ``path`` is the file in which that is written, ``namespace`` the one of C++ around it; ``stable`` that of the stable ABI.
     """
@@ -262,8 +261,8 @@ class CppProblem(msgspec.Struct, frozen=True):
 
 
 class OpCall(msgspec.Struct, frozen=True, eq=False):
-    """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function; and what takes its result, if
-    that is nothing but the call.
+    """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function; and the consumer of its result,
+    if that does nothing but use the call.
     """
 
     place: Place
@@ -310,7 +309,7 @@ class Operator(msgspec.Struct, eq=False, dict=True):
 
     @property
     def mutated(self) -> frozenset[str] | None:
-        """The arguments that it is declared to write; None when that is not known."""
+        """The arguments that it is declared to write; None if that is not known."""
         schema = self.definition.schema
         if self.definition.explicit and isinstance(schema, OperatorSchema):
             return frozenset(item.name for item in schema.arguments if item.is_write)

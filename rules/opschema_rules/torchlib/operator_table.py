@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def operators(project: Project, options: TorchlibOptions) -> Iterator[table.Operator]:
-    """The operators of the workspace but for those that another pack reads, and torch's own that it has kernels for."""
+    """Yield the operators of the workspace, except those that another pack reads, and torch's own operators for which it has
+    kernels.
+    """
     subjects = load(project, options).subjects
     yield from (operator_of(item) for item in subjects if isinstance(item, Operator))
     kernels: dict[str, list[AtenKernel]] = {}
@@ -33,7 +35,7 @@ def operators(project: Project, options: TorchlibOptions) -> Iterator[table.Oper
 
 
 def _of_torch(kernels: Sequence[AtenKernel]) -> table.Operator:
-    """An operator of torch itself with what the tree registers for it."""
+    """Return an operator of torch itself with the tree's registrations for it."""
     found = kernels[0].tree.aten.operator(kernels[0].name)
     registrations = [item.registration for item in kernels]
     schema = found.schema if found is not None else Unresolved("torch has no operator of this name")

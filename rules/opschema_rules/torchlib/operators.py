@@ -55,7 +55,7 @@ class Join:
         self._gaps = Gaps(tree)
 
     def join(self, events: Iterable[Event], cpp: CppOperators | None) -> None:
-        """Make the tree's operators of the events, and of what C++ defines and registers."""
+        """Build the tree's operators from the events, and from the definitions and registrations in C++."""
         events = list(events)
         if cpp is not None:
             self.tree.cpp_registrations += cpp.registrations
@@ -85,7 +85,7 @@ class Join:
     # Definitions
 
     def _names_told(self, events: Iterable[Event]) -> dict[Frame, set[str]]:
-        """The names for which the calls of a helper register, but for those that define."""
+        """Return the names for which the calls of a helper register, without those that define."""
         found: dict[Frame, set[str]] = {}
         for event in events:
             if event.api.defines is None and event.waiting.receiver is not None and event.frame.site is not None:
@@ -129,7 +129,7 @@ class Join:
         return handle_key(event.waiting.arguments, values[0] if len(values) == 1 else Unknown(), named.names)
 
     def _key(self, event: Event, named: Named) -> object:
-        """By what definitions are of one operator: where they are written, and the function in a factory of operators."""
+        """Return the key that identifies the operator of a definition: its place, and the function in a factory of operators."""
         definition = named.definition
         if named.names.names is None:
             return definition.place, definition.function, call_path(event.frame)
@@ -191,7 +191,7 @@ class Join:
         return names.names or only or frozenset()
 
     def _targets(self, event: Event) -> tuple[list[Operator], Text]:
-        """The operators that an event is for, and the names by which it tells."""
+        """Return the operators that an event is for, and the names that it uses."""
         receiver = event.waiting.receiver
         if isinstance(receiver, Handle):
             operator = self.by_handle.get(receiver.key)
@@ -248,7 +248,7 @@ class Join:
 
 
 def _apart(definition: Definition, registration: Registration) -> bool:
-    """Whether only one of the two takes place: they stand in the two branches of one ``if``."""
+    """Whether only one of the two takes place: they are in different branches of one ``if``."""
     body, one, other = definition.body, definition.call, registration.call
     if body is None or body is not registration.body or one is None or other is None:
         return False

@@ -37,10 +37,10 @@ def _held(data: bytes) -> list[str]:
 
 
 BEHIND_OPS: Reading[bytes, list[str]] = Reading("torchlib names behind torch.ops", _behind_ops, list[str])
-"""The dotted names behind ``torch.ops``, in comments and strings as well."""
+"""The dotted names after ``torch.ops``, in comments and strings as well."""
 
 HELD: Reading[bytes, list[str]] = Reading("torchlib names of torch.ops", _held, list[str])
 """The variables that hold something of ``torch.ops``."""
 
 ASKED_LATER = (BEHIND_OPS, HELD, IMPORTED)
-"""All that is asked of the files of a tree with operators."""
+"""All readings of the files of a tree with operators."""

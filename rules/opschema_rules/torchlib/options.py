@@ -14,7 +14,7 @@ from opschema_rules.torchlib.model import Problem
 
 
 def words_of(evaluator: Evaluator, given: BoundArgument | None) -> frozenset[str] | None:
-    """One string or several, a tag or key of torch by its last word; empty when nothing is given, None when not known."""
+    """Return one or several strings, a tag or key of torch by its last word; empty if nothing is passed, None if not known."""
     words: set[str] = set()
     for value in evaluator.not_none(given):
         if isinstance(value, Items) and value.open:
@@ -37,7 +37,7 @@ def _words(value: Value) -> frozenset[str] | None:
 
 
 def tags_of(evaluator: Evaluator, given: Mapping[str, BoundArgument], *, is_open: bool) -> frozenset[str] | None:
-    """The tags that are given, as ``inplace``; None when they are not known."""
+    """Return the tags that are passed, such as ``inplace``; None if they are not known."""
     return None if is_open and "tags" not in given else words_of(evaluator, given.get("tags"))
 
 

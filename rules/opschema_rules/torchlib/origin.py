@@ -44,7 +44,7 @@ def _is_passed(evaluator: Evaluator, frame: Frame, function: Func | None, names:
 
 
 def _is_name(value: Value, names: Text) -> bool:
-    """Whether a value tells the names: one that they end with, or a function of that name."""
+    """Whether a value identifies the names: one that they end with, or a function of that name."""
     if isinstance(value, Func) and names.names:
         function = value.shown.body.function
         return function is not None and all(name.endswith(f"::{function.name}") for name in names.names)

@@ -1,4 +1,4 @@
-"""The words by which a file may register: those of torch, aliases of them, and helpers that use them.
+"""The words through which a file may register: those of torch, aliases of them, and helpers that use them.
 
 A call whose last word is none of these is not looked at.
 """
@@ -26,10 +26,10 @@ class Called(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """The parts of a file that decide by which words it registers: its functions, and methods by class, with the words that each
-    calls; the bases of its classes; its aliases; the names that other files may import, and those of them that are other names
-    of functions; the names that it imports or calls; those of the latter that an import or an attribute of one may lead to; its
-    variables that hold a ``Library``.
+    """The parts of a file that determine the words through which it registers: its functions, and methods by class, each with
+    the words that it calls; the bases of its classes; its aliases; the names that other files may import, and those of them that
+    alias functions; the names that it imports or calls, and those of the latter that an import or an attribute of one may lead
+    to; its variables that hold a ``Library``.
     """
 
     functions: list[Called]
@@ -44,8 +44,8 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 class Words:
-    """The words of some files of a project, to which more may be added; with ``dependent`` only those of what registers something
-    that depends on its arguments.
+    """The words of some files of a project, which can be extended; with ``dependent``, only the words of code whose
+    registrations depend on its arguments.
     """
 
     def __init__(self, project: Project, *, dependent: bool = False) -> None:
@@ -60,7 +60,7 @@ class Words:
         self._handed: set[str] = set()
 
     def add(self, files: Iterable[PythonFile]) -> None:
-        """Take in files, and what the words of all files become by them."""
+        """Add files, and update the words of all files."""
         new = {file.path: file for file in files if file.path not in self._outlines}
         for path, outline in self._project.file_readings(_OUTLINE, new.values()).items():
             self._outlines[path] = outline
@@ -81,7 +81,9 @@ class Words:
             self._share()
 
     def hand_libraries(self, paths: Iterable[str]) -> None:
-        """Note files, before they are added, whose functions get libraries from others: the methods of one are their words."""
+        """Record files, before they are added, whose functions get libraries from others: the methods of a library are their
+        words.
+        """
         self._handed.update(paths)
 
     def _add_libraries(self, new: Mapping[str, PythonFile]) -> None:
@@ -105,7 +107,7 @@ class Words:
         return own | (self._common & outline.importable)
 
     def _learn(self, path: str, outline: Outline, words: set[str]) -> None:
-        """Add to a file's words, and to those of all files, what registers by the words that are known."""
+        """Add to a file's words, and to those of all files, the helpers that register through known words."""
         known = self._known(outline, words)
         aliases = {name for name, value in outline.aliases if value in known}
         words |= aliases
@@ -216,7 +218,7 @@ class _Reader:
         return (self.imported | found) if "*" not in self.imported else self.imported.union(*self._by_root.values())
 
     def read(self, scope: Scope) -> set[str]:
-        """Note what a scope holds; the last words of what it calls and decorates with, inner scopes included."""
+        """Record the contents of a scope. Return the last words of its calls and decorators, including inner scopes."""
         called = {self._word(call.items[0]) for call in scope.calls}
         for function in scope.functions:
             called |= self._function(function)
@@ -239,7 +241,7 @@ class _Reader:
         return called
 
     def dependent(self, function: Function) -> Iterator[Expr]:
-        """The calls of a function that was read which depend on what it is given."""
+        """Yield the calls of a read function that depend on its arguments."""
         return dependent_calls(function, self._text, self._body)
 
     def _body(self, function: Function) -> Scope:
@@ -257,7 +259,7 @@ class _Reader:
                 self.aliases.append((item.target.rpartition(".")[2], self._word(_target_of(item.value))))
 
     def _word(self, callee: Expr) -> str:
-        """The last word of a callee, noted under the name with which it begins."""
+        """Return the last word of a callee, recorded under the name with which it begins."""
         word = last_word(callee)
         self._by_root.setdefault(_root(callee), set()).add(word)
         return word
@@ -285,7 +287,7 @@ def public(file: PythonFile) -> Iterator[Function | Class]:
 
 
 def last_word(callee: Expr) -> str:
-    """The last word of what is called; of ``f(...)(...)`` that of the inner call."""
+    """Return the last word of a callee; for ``f(...)(...)``, that of the inner call."""
     while callee.kind == "call":
         callee = callee.items[0]
     return callee.text.rpartition(".")[2] if callee.kind in ("name", "attribute") else ""

@@ -17,7 +17,7 @@ from opschema_rules.torchlib.torch_uses import torch_uses
 
 
 def describe(project: Project, options: TorchlibOptions) -> list[Description]:
-    """For which torch the operators are judged, and what is not known of them."""
+    """Describe the torch release that the operators are checked against, and what is not known of them."""
     return [describe_tree(read_tree(project, options))]
 
 

@@ -11,7 +11,7 @@ from opschema_cli.source.python import Param
 
 
 def bound_method(value: Value | None) -> Body | None:
-    """The method that a value is, if it is one of an object and is passed nothing else, without its first parameter."""
+    """Return the method of a value, if it is a method of an object without further arguments, without its first parameter."""
     if not isinstance(value, Partial) or not isinstance(value.target, Func):
         return None
     body, given = value.target.body, value.arguments
@@ -20,7 +20,7 @@ def bound_method(value: Value | None) -> Body | None:
 
 
 def partial_function(value: Value | None) -> Body | None:
-    """The function that a `partial` makes, as `inspect.signature` shows it; None if some of that is not known.
+    """Return the function that a `partial` makes, as `inspect.signature` shows it; None if part of that is not known.
 
     Parameters that are bound by position are left out. One that is bound by name, and those behind it, can be passed by name
     only: an argument that is passed by position would reach the bound one again.

@@ -1,4 +1,4 @@
-"""Passing of the dispatcher's arguments to a Python function: what a fake, a kernel or a vmap rule must take.
+"""Passes the dispatcher's arguments to a Python function: the parameters that a fake, kernel or vmap rule must have.
 
 The dispatcher matches a call against the schema alone. Arguments before ``*`` are passed by position, and those at the end that
 equal the schema's defaults are left off, also when the caller wrote them; those after ``*`` are passed by name, each that equals
@@ -30,11 +30,11 @@ MismatchKind: TypeAlias = Literal[
     "no-default",
     "by-name",
 ]
-"""``reordered``: other order. ``shifted``: its ``*args`` takes what is passed, but parameters before it leave out arguments.
-``fewer``: it takes fewer by position, and its names do not show which it lacks. ``missing``, ``missing-keyword``: the function
-does not take what is passed by position, by name. ``extra``, ``extra-keyword``: it requires what is never passed.
-``keyword-only``: it takes by name alone what is passed by position. ``no-default``: it requires what is left off when it equals
-the schema's default. ``by-name``: it takes by position what is passed by name.
+"""``reordered``: different order. ``shifted``: its ``*args`` takes the arguments, but the parameters before it omit some.
+``fewer``: it takes fewer positional arguments, and its names do not show which it lacks. ``missing``, ``missing-keyword``: the
+function does not accept an argument passed by position or by name. ``extra``, ``extra-keyword``: it requires an argument that is
+never passed. ``keyword-only``: it only takes by name what is passed by position. ``no-default``: it requires an argument that is
+omitted if it equals the schema's default. ``by-name``: it takes by position what is passed by name.
 """
 
 
@@ -74,12 +74,12 @@ def pairs(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> lis
 
 
 def mismatches(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> list[Mismatch]:
-    """Differences between a function's parameters, after the first ``skip``, and what the dispatcher passes it."""
+    """Return the differences between a function's parameters, after the first ``skip``, and the dispatcher's arguments."""
     return _renamed(list(_Comparison(schema, params, skip).all()))
 
 
 def _renamed(found: list[Mismatch]) -> list[Mismatch]:
-    """The same; one parameter too many and one too few, both by name, are one that has another name."""
+    """Merge one surplus and one missing keyword parameter into a renamed one."""
     lost = next((item for item in found if item.kind == "missing-keyword" and len(item.arguments) == 1), None)
     extra = next((item for item in found if item.kind == "extra-keyword" and len(item.params) == 1), None)
     if lost is None or extra is None:

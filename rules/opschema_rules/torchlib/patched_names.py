@@ -1,4 +1,4 @@
-"""Names to which a file gives another value than an operator: a call by them may be of that."""
+"""Names that a file may rebind, so that a call through them may not reach the operator."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _WRITES = re.compile(
     r"(?<![\w.])(?!(?:self|cls)\.\w+\s*[:=])[A-Za-z_][\w.\[\]]*\.(\w+)\s*(?::[^=\n]+)?=(?!=)(?!\s*torch\.ops\.)"
     r"|\b(?:setattr|delattr|patch|object|setitem)\(([^\n]*)|\bglobals\(\)\[[\"'](\w+)[\"']\]\s*=(?!=)"
 )
-"""Writes to attributes, but for those of a class's own instance, calls that replace one, and writes to globals."""
+"""Writes to attributes, except those of a class's own instance, calls that replace one, and writes to globals."""
 
 _NAMED = re.compile(r"[\"'](?:[\w.]*\.)?(\w+)[\"']")
 
 
 def may_be_patched(body: Body, call: Expr) -> bool:
-    """Whether the file of a call may have given its name another value: ``kit.f = fake``, ``patch("kit.f", fake)``."""
+    """Whether the file of a call may have rebound its name: ``kit.f = fake``, ``patch("kit.f", fake)``."""
     return call.callee.rpartition(".")[2] in _patched(body.file)
 
 

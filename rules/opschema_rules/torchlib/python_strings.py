@@ -1,4 +1,4 @@
-"""Python string literals as values with the place of each character, when there is no escape in them."""
+"""Python string literals as values with the place of each character, if they contain no escapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a Python file gets hold of ``torch.library`` at all: where none of a tree does, its ``register_fake`` is another one."""
+"""Whether a Python file can reach ``torch.library`` at all: if none in a tree does, its ``register_fake`` is a different one."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _is_used(name: str) -> bool:
 
 
 def handed_on(file: PythonFile, words: Container[str]) -> set[str]:
-    """The words by which other files get hold of what this one has of ``torch.library``: its module and package, the names that it
-    imports from there, and what it defines with one of some ``words``.
+    """Return the words through which other files reach this file's uses of ``torch.library``: its module and package, the names
+    that it imports from there, and its definitions that use one of some ``words``.
     """
     body = file.body
     imported = {item.name for item in body.imports if _is_of_torch(item)}

@@ -1,4 +1,4 @@
-"""Calls that register: whether they are complete, and what they return."""
+"""Registering calls: whether they are complete, and what they return."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def registration(evaluator: Evaluator, callee: Value, arguments: Arguments) -> Waiting | None:
-    """The registering call that a call completes; None when it is none, or still lacks its function."""
+    """Return the registering call that a call completes; None if it is not one, or still lacks its function."""
     if isinstance(callee, Partial):
         return registration(evaluator, callee.target, callee.arguments.joined(arguments))
     if isinstance(callee, Waiting):
@@ -49,12 +49,12 @@ def _completed(waiting: Waiting, arguments: Arguments) -> Waiting:
 
 
 def api_of(method: Method) -> apis.Api:
-    """The API behind a method of a library or a custom op."""
+    """Return the API of a method of a library or a custom op."""
     return (apis.HANDLE if isinstance(method.receiver, Handle) else apis.LIBRARY)[method.name]
 
 
 def _waiting(evaluator: Evaluator, api: apis.Api, receiver: Value | None, arguments: Arguments) -> Waiting:
-    """The call, read as that of a library when its first argument is one, and as one that takes a schema when it is given one."""
+    """Return the call, read as a library's if its first argument is one, and as one with a schema if it gets one."""
     if receiver is None and api.name in apis.LIBRARY_FUNCTIONS and _takes_library(evaluator, api, arguments):
         api = apis.LIBRARY_FUNCTIONS[api.name]
     given = arguments.by_name(api.params) if api is apis.OF_FUNCTION_OR_SCHEMA else {}
@@ -64,7 +64,7 @@ def _waiting(evaluator: Evaluator, api: apis.Api, receiver: Value | None, argume
 
 
 def _takes_library(evaluator: Evaluator, api: apis.Api, arguments: Arguments) -> bool:
-    """Whether the first argument is a library, or what is not known and must be one, as the arguments behind it are written."""
+    """Whether the first argument is a library, or an unknown value that must be one, judging by the arguments after it."""
     first, *others = arguments.positional or (None,)
     values = evaluator.values(first)
     if not values or any(not isinstance(item, LibraryValue | ExternalName | Unknown) for item in values):
@@ -97,7 +97,7 @@ def registered(
 
 
 def result(evaluator: Evaluator, waiting: Waiting, function: Value, *, legacy: bool = False) -> Value:
-    """The value of a complete registering call: the handle of a custom op; the function that it was given from the others."""
+    """Return the value of a complete registering call: the handle of a custom op; for the others, the function that it got."""
     if waiting.api.defines not in ("custom_op", "triton_op"):
         return function
     names = evaluator.strings(waiting.arguments.by_name(waiting.api.params).get(waiting.api.op))
@@ -105,7 +105,9 @@ def result(evaluator: Evaluator, waiting: Waiting, function: Value, *, legacy: b
 
 
 def handle_key(arguments: Arguments, function: Value, names: Text) -> HandleKey:
-    """By what two custom ops are the same: place and function, and the name or, if that is not known, the calls on the way."""
+    """Return the key that identifies a custom op: place and function, and the name or, if that is not known, the calls that lead
+    to it.
+    """
     body = id(function.body) if isinstance(function, Func) else 0
     which = names.names if names.names is not None else call_path(arguments.frame)
     return arguments.frame.body.file.path, arguments.call.start, body, which

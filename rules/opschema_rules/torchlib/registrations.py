@@ -41,12 +41,12 @@ from opschema_rules.torchlib.registering import is_scoped, registration
 from opschema_rules.torchlib.values import Waiting
 
 MAX_RECURSION = 16
-"""Most calls of a function that are followed while it runs: recursion from several places has a path for each order of them."""
+"""Maximum number of nested calls of a function to follow: recursion from several places has a path for each order of them."""
 
 
 class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place, or
-    ends with its library, ``sole`` when the call can be no other.
+    """A complete registering call: the function, the place, the arguments. ``conditional`` if it may not take place, or ends
+    with its library; ``sole`` if the call can be no other.
     """
 
     waiting: Waiting
@@ -67,7 +67,7 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def open(self) -> bool:
-        """Whether it may be given more than is known."""
+        """Whether it may get further arguments."""
         return self.waiting.arguments.open
 
     @property
@@ -85,7 +85,7 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class Walker:
-    """Walks the bodies of some files for what they register."""
+    """Walks the bodies of some files for registrations."""
 
     def __init__(self, evaluator: Evaluator, files: Iterable[PythonFile], words: Words) -> None:
         self.evaluator = evaluator
@@ -116,8 +116,8 @@ class Walker:
         return self.events
 
     def _callers_first(self) -> list[Body]:
-        """The functions that nothing is seen to call and that register; last those that another one of them calls, with what it
-        passes.
+        """Return the registering functions that nothing is seen to call; then those that another one of them calls, with the
+        arguments that it passes.
         """
         found = [
             (body, body.function.name)
@@ -145,7 +145,7 @@ class Walker:
         return [frame or assumed for frame in frames]
 
     def walk(self, frame: Frame, *, conditional: bool) -> None:
-        """Note what the body of a frame registers, and writes to classes."""
+        """Record the registrations in a frame's body, and its writes to classes."""
         if frame in self._walked:
             return
         self._walked.add(frame)
@@ -293,7 +293,7 @@ class Walker:
     # Attributes of classes
 
     def _writes(self, frame: Frame) -> None:
-        """Note what a body writes to attributes of classes: there an operator may be called."""
+        """Record a body's writes to attributes of classes: operators may be called through them."""
         for assign in frame.body.scope.assigns:
             holder, _, name = assign.target.rpartition(".")
             if holder and "." not in holder and assign.value is not None:
@@ -312,8 +312,9 @@ class Walker:
 
 
 def helpers(files: Iterable[PythonFile], words: Words, dependent: Words) -> Iterator[Helper]:
-    """The functions and classes by whose calls other files may register: those that register what they are given, and others that
-    take something; those of the ``dependent`` words register something that depends on it. Also variables that hold a library.
+    """Yield the functions and classes whose calls may register in other files: those that register their arguments, and others
+    with parameters; those with ``dependent`` words register something that depends on them. Variables that hold a library are
+    included.
     """
     for file in files:
         yield from (Helper(file.path, name, library=True) for name in libraries(file))
@@ -335,7 +336,7 @@ def _helper(file: PythonFile, item: Function | Class, words: Words, *, dependent
 
 
 def _called(body: Body) -> frozenset[str]:
-    """The last words of what a body calls."""
+    """Return the last words of a body's calls."""
     return frozenset(last_word(call.items[0]) for call in body.scope.calls)
 
 

@@ -40,7 +40,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def parts_of(evaluator: Evaluator, event: Event) -> Iterator[Part]:
-    """The parts that an event registers; vLLM's helper a kernel, and perhaps a fake."""
+    """Yield the parts that an event registers; vLLM's helper registers a kernel, and possibly a fake."""
     if event.api is apis.DIRECT:
         if evaluator.not_none(event.given.get("fake_impl")):
             yield Part("fake", "fake_impl", "")
@@ -84,7 +84,7 @@ def _body(value: Value | None) -> Body | Unresolved | None:
 
 
 def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | None:
-    """The dispatch keys or devices of a registration; when the call gives none, those of its library, or the default."""
+    """Return the dispatch keys or devices of a registration; if the call has none, those of its library, or the default."""
     keys = words_of(evaluator, event.given.get(word)) if word else frozenset[str]()
     if keys:
         return keys - {""}
@@ -99,7 +99,7 @@ def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | Non
 
 
 def role_of(role: Role, keys: frozenset[str] | None) -> Role:
-    """A kernel for the key ``Meta`` is a fake; one for a key that is not a backend is of another kind."""
+    """Return the role: a kernel for the key ``Meta`` is a fake; one for a key that is not a backend has its own role."""
     if role != "kernel" or not keys:
         return role
     if keys <= _FAKE_KEYS:

@@ -1,4 +1,4 @@
-"""Values that `setup_context` saves: which of them are surely neither a tensor nor `None`."""
+"""Values that `setup_context` saves: those known to be neither a tensor nor `None`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METADATA = frozenset({"shape", "dtype", "device", "ndim", "layout"})
 
 
 class NoTensor(msgspec.Struct, frozen=True):
-    """A value that is no tensor: a description, the argument of the schema that it is, if any, and whether it may be `None`."""
+    """A value that is not a tensor: its description, the schema argument that it is, if any, and whether it may be `None`."""
 
     described: str
     argument: Argument | None = None
@@ -125,7 +125,7 @@ class _Reader:
 
 
 def _of_type(described: str, kind: SchemaType, argument: Argument | None = None) -> NoTensor | None:
-    """A value of a schema's type, if that is no tensor."""
+    """Return a value of a schema's type, if that is not a tensor type."""
     if kind.is_list or kind.base in _PLAIN:
         return NoTensor(f"{described}, which is `{kind}`,", argument, kind.optional)
     return None

@@ -37,7 +37,7 @@ class Search:
         self._program = Program(project.workspace.files, project.python)
 
     def step(self) -> list[str]:
-        """The files that are to be looked at next, once those before them are."""
+        """Return the next files to examine, after the earlier ones."""
         if self._next and self._rounds < MAX_ROUNDS:
             self.project.load_python(self._next)
             new = [file for file in map(self.project.python, self._next) if file is not None]
@@ -59,7 +59,7 @@ class Search:
         return files_that_mention(self.project, set().union(*handed), self._left) if self._left else []
 
     def _handed(self, new: Sequence[PythonFile]) -> set[str]:
-        """The files that do not mention torch themselves, but have functions to which new files pass a ``Library``."""
+        """Return the files that do not mention torch themselves, but have functions to which new files pass a ``Library``."""
         self._libraries.update(*map(libraries, new))
         found = set[str]()
         for file in new if self._libraries else ():
@@ -82,7 +82,7 @@ class Search:
 
 
 def _reaching(project: Project, options: TorchlibOptions) -> list[str]:
-    """The files that get hold of ``torch.library``; of many only comments speak of it."""
+    """Return the files that can reach ``torch.library``; many files only mention it in comments."""
     paths = list(reaching(project, options))
     project.load_python(paths)
     return [file.path for file in filter(None, map(project.python, paths)) if reaches(file)]
@@ -95,5 +95,5 @@ def search_of(project: Project, options: TorchlibOptions) -> Search:
 
 
 def reads_on(project: Project, options: TorchlibOptions) -> list[str]:
-    """Files that will be asked for, once those before them are parsed."""
+    """Return the files that will be requested after the earlier ones are parsed."""
     return search_of(project, options).step()

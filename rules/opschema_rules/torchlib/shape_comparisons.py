@@ -72,7 +72,7 @@ def _of_one_size(runs: Comparison, item: Input) -> list[frozenset[Atom]]:
 
 
 def _with_sizes(item: Input, groups: Sequence[frozenset[Atom]], sizes: Sequence[int]) -> Input:
-    """The input with other sizes for groups of dimensions and numbers; those for which there is none keep theirs."""
+    """Return the input with other sizes for groups of dimensions and numbers; groups without one are unchanged."""
     for group, size in zip(groups, sizes, strict=False):
         item = item.changed(group, size)
     return item

@@ -1,4 +1,4 @@
-"""Results of a fake and of a kernel, and in what they differ."""
+"""Results of a fake and a kernel, and their differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Results = tuple[object, ...]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A result in which fake and kernel differ: its index, and what differs; ``dim`` is the dimension of another size."""
+    """A result in which fake and kernel differ: its index, and the difference; ``dim`` is the dimension with another size."""
 
     index: int
     kind: Kind
@@ -26,7 +26,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def results_of(value: object) -> Results | None:
-    """The results of a call as a tuple; None where one of them is not known."""
+    """Return the results of a call as a tuple; None if one of them is not known."""
     if value is None:
         return ()
     found = tuple(value) if isinstance(value, tuple | list) else (value,)
@@ -55,7 +55,7 @@ def differences(fake: Results, kernel: Results) -> list[Difference]:
 
 
 def size_at(results: Results, difference: Difference) -> object:
-    """The size in which results differ; None where there is no such dimension."""
+    """Return the size in which results differ; None if there is no such dimension."""
     tensor = results[difference.index]
     if not isinstance(tensor, TensorValue) or difference.dim >= len(tensor.shape):
         return None

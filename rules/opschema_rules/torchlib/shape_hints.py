@@ -11,11 +11,13 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 
 MAX_RANKS = 3
-"""Most ranks of one tensor that are tried."""
+"""Maximum number of ranks of one tensor to try."""
 
 
 def ranks_of(bodies: Iterable[Body], name: str) -> tuple[int, ...]:
-    """Ranks to try for a tensor, the likeliest first: those that the code unpacks or asks for, else the usual ones."""
+    """Return the ranks to try for a tensor, likeliest first: those that the code unpacks or checks for, otherwise the usual
+    ones.
+    """
     exact: dict[int, None] = {}
     least = 0
     for body in bodies:

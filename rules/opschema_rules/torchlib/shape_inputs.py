@@ -1,4 +1,4 @@
-"""Concrete inputs of an operator, made of its schema: sizes of tensors and values of numbers that can be changed one by one."""
+"""Concrete inputs of an operator, made from its schema: tensor sizes and number values that can be changed one by one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.shape_hints import dtypes_of, ranks_of, strings_of
 
 SIZE = 256
-"""Size of every dimension at first: a multiple of what kernels round sizes up to."""
+"""Initial size of every dimension: a multiple of the sizes that kernels round up to."""
 DTYPES = ("bfloat16", "float16", "float32")
 DTYPE = Opaque("the name of the dtype of the tensors")
 """Placeholder for a string that names the dtype."""
 MAX_INPUTS = 48
-"""Most inputs of one operator that are tried at first."""
+"""Maximum number of initial inputs to try for one operator."""
 _INTEGRAL = re.compile(
     r"(^|_)(ids?|idx|index|indices|offsets?|lens?|lengths?|seqlens?|tables?|mapping|slots?|positions?|cu)(_|$)"
 )
@@ -54,7 +54,7 @@ class Input(msgspec.Struct, frozen=True):
         return found
 
     def changed(self, atoms: frozenset[Atom], size: int) -> Input:
-        """The same input with another size for some dimensions and numbers."""
+        """Return the same input with another size for some dimensions and numbers."""
         shapes = {
             name: tuple(size if (name, dim) in atoms else old for dim, old in enumerate(shape))
             for name, shape in self.shapes.items()
@@ -137,7 +137,7 @@ def _ranks(ranks: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
 
 
 def _choices(argument: Argument, bodies: tuple[Body, ...]) -> tuple[object, ...]:
-    """The values to try for an argument that is not a tensor."""
+    """Return the values to try for an argument that is not a tensor."""
     kind = argument.type.inner if argument.type.optional and argument.type.inner is not None else argument.type
     if argument.default == "None" or (argument.type.optional and argument.default is None):
         return (None,)

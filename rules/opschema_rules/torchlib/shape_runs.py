@@ -24,11 +24,11 @@ from opschema_rules.torchlib.shape_inputs import SIZE, Atom, Family, Input, fami
 from opschema_rules.torchlib.tilelang import TileLang
 
 MAX_RUNS = 200
-"""Most inputs of one fake and kernel that are run."""
+"""Maximum number of inputs to run for one fake and kernel."""
 RANKS = range(1, 5)
-"""Ranks that a tensor may have instead of the one that is guessed."""
+"""Ranks to try for a tensor instead of the guessed one."""
 MAX_ACCEPTED = 9
-"""Most inputs of one family that both sides take and that are compared."""
+"""Maximum number of accepted inputs of one family to compare."""
 MAX_STEPS = 5_000
 """Steps of work after which no further inputs of one fake and kernel are run."""
 _INTEGERS = {"float64": "int64", "float32": "int32", "float16": "int16", "bfloat16": "int16"}
@@ -72,7 +72,7 @@ class Comparison:
         self.reasons: Counter[str] = Counter()
 
     def first_verdict(self) -> Verdict | None:
-        """The verdict where the first input of each family shows no difference; None where one does."""
+        """Return the verdict if the first input of each family shows no difference; None if one does."""
         taken = 0
         for family in families(self.schema, (self.fake, self.kernel.body)):
             spread = next(map(self._spread, self._accepted(family)), None)
@@ -83,7 +83,7 @@ class Comparison:
         return Verdict(taken, None, self._reason(taken))
 
     def verdict(self) -> Verdict:
-        """The differences that all inputs of one family show, and else what is known."""
+        """Return the differences that all inputs of one family show; otherwise what is known."""
         taken, found = 0, None
         for family in families(self.schema, (self.fake, self.kernel.body)):
             accepted = list(islice(self._accepted(family), MAX_ACCEPTED))
@@ -130,7 +130,7 @@ class Comparison:
     # Runs
 
     def run(self, item: Input) -> tuple[Results, Results] | None:
-        """The results of both sides; None where one raises, or is not known."""
+        """Return the results of both sides; None if one raises, or is not known."""
         known = self._known.get(item.key)
         if known is not None:
             return known
@@ -255,7 +255,7 @@ class Comparison:
         return uses[0] == uses[1]
 
     def _is_confirmed(self, item: Input, difference: Difference) -> bool:
-        """The same as :meth:`_is_sure`, found out once for tensors of the same ranks, whatever their dtypes."""
+        """Return :meth:`_is_sure`, cached for tensors of the same ranks, regardless of dtypes."""
         key = (tuple(map(len, item.shapes.values())), difference)
         if key not in self._confirmed:
             self._confirmed[key] = self._is_sure(item, difference)
@@ -292,8 +292,8 @@ class Comparison:
         return not self._exhausted
 
     def _persists_for_bytes(self, item: Input, difference: Difference) -> bool:
-        """Whether the result stays different where one tensor has elements of one byte: a kernel may take it as packed bytes, and
-        view it as such. It does where it refuses these, but takes integers of as many bytes as the elements have.
+        """Whether the result remains different if one tensor has one-byte elements: a kernel may treat it as packed bytes, and
+        view it as such. The difference also counts if the kernel rejects these, but accepts integers of the same element size.
         """
         self._renew()
         for name in item.shapes:
@@ -314,7 +314,7 @@ class Comparison:
         self.runs, self.most_steps = 0, self.executor.steps + MAX_STEPS
 
     def _is_comparable(self, item: Input, difference: Difference, groups: Sequence[frozenset[Atom]]) -> bool:
-        """Whether a size is made of the same sizes on both sides, or of those of one tensor."""
+        """Whether a size depends on the same sizes on both sides, or on those of one tensor."""
         uses: tuple[set[frozenset[Atom]], set[frozenset[Atom]]] = (set(), set())
         before = self.run(item)
         for group in groups:

@@ -55,7 +55,7 @@ class SharedCallable(msgspec.Struct, frozen=True, tag=True):
 
 
 class SharedUnknown(msgspec.Struct, frozen=True, tag=True):
-    """An argument that is not known."""
+    """An unknown argument."""
 
 
 SharedValue: TypeAlias = str | int | float | bool | tuple[str, int] | SharedName | SharedCallable | SharedUnknown | None

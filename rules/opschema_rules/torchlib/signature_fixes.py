@@ -20,11 +20,11 @@ _IGNORES = (
     "the fake takes {} and does not use it: right only if nothing about the outputs but their values depends on it"
 )
 _REST = re.compile(r"(?:[ \t]*,[ \t]*(?:#[^\r\n]*)?)?(?=\r?\n)")
-"""The rest of the line behind a parameter that ends it, unless a comment stands there and no comma."""
+"""The rest of the line after a parameter at its end, unless it contains a comment and no comma."""
 
 
 def fix_of(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:
-    """The edit that makes the function take what is passed; None where the right text is not certain."""
+    """Return the edit that makes the function accept the arguments; None if the right text is not certain."""
     if item.kind == "no-default":
         return _defaults(operator, function, item)
     if item.kind in ("missing", "shifted"):
@@ -49,7 +49,7 @@ def _default_edit(param: Param, text: str) -> Edit:
 
 
 def _taking(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:
-    """The missing parameters, and how they are passed on: a function that takes what it does not use computes another thing.
+    """Add the missing parameters, and pass them on: a function that accepts an argument without using it computes something else.
 
     Only a fake may ignore an argument, since most change values alone.
     """
@@ -73,7 +73,9 @@ def _is_used(function: Body, name: str) -> bool:
 
 
 def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -> list[Edit]:
-    """The missing parameters, each behind the one before it in the schema; none unless all others stand in that order."""
+    """Return edits that add the missing parameters, each after its predecessor in the schema; none unless all others are in that
+    order.
+    """
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema):
         return []
@@ -94,7 +96,7 @@ def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -
 
 
 def _behind(function: Body, param: Param, text: str) -> Edit:
-    """A parameter behind another one: on a line of its own if that has one."""
+    """Return the edit that adds a parameter after another one, on a line of its own if that one has its own line."""
     source, end = function.file.source, param.full_end
     start = source.text.rfind("\n", 0, param.start) + 1
     indent = source.text[start : param.start]
@@ -129,7 +131,9 @@ def _parameter_text(operator: Operator, argument: Argument, function: Body, at: 
 
 
 def _order(function: Body, item: Mismatch) -> Fix | None:
-    """The parameters in the schema's order, annotations and all; not where a default would then stand before one without."""
+    """Return the fix that puts the parameters in the schema's order, with annotations; None if a default would then precede a
+    parameter without one.
+    """
     by_name = {param.name: param for param in item.params}
     wanted = [by_name[argument.name] for argument in item.arguments]
     if any(param.default is not None for param in item.params):

@@ -1,4 +1,4 @@
-"""Types as text that means what it says where it is put: with the names by which the code there knows them."""
+"""Writes types as text that is valid at its place: with the names by which the code there knows them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def spelled_in(tree: Tree, body: Body, text: str) -> str | None:
 
 
 def optional_of(tree: Tree, body: Body, text: str) -> str | None:
-    """``Optional`` of a type that is written in a body; None where no spelling of it is sure to work."""
+    """Return ``Optional`` of a type written in a body; None if no spelling of it is certain to work."""
     word = _known(tree, body, "Optional")
     if word is not None:
         return f"{word}[{text}]"

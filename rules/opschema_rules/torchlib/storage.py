@@ -1,4 +1,4 @@
-"""The parameter of a function that an expression shares its storage with, as far as the expression alone shows."""
+"""Resolves the parameter of a function that an expression shares its storage with, as far as the expression alone shows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def implementations(operator: Operator) -> Iterator[tuple[Body, Registration | N
 
 
 def tensors_of(operator: Operator, function: Body, registration: Registration | None) -> Tensors:
-    """The parameters of a kernel that take tensors and are never assigned again; none when it does not fit the schema."""
+    """Return the parameters of a kernel that take tensors and are never reassigned; empty if it does not match the schema."""
     schema, skip = operator.definition.schema, filled(registration) if registration is not None else 0
     if not isinstance(schema, OperatorSchema) or mismatches(schema, function.params, skip):
         return {}
@@ -44,13 +44,13 @@ def tensors_of(operator: Operator, function: Body, registration: Registration | 
 
 @lru_cache(maxsize=128)
 def rebound(function: Body) -> frozenset[str]:
-    """The names that a function gives another meaning somewhere; ``x += 1`` gives a tensor none."""
+    """Return the names that a function rebinds anywhere; ``x += 1`` does not rebind a tensor."""
     augmented = Counter(item.exprs[0].text for item in all_statements(function.statements) if item.kind == "augassign")
     return frozenset(_writes(function) - augmented)
 
 
 def only_value(function: Body, name: str) -> Expr | None:
-    """The one value that a name is given, at the top of the function; None for a name of several or of none."""
+    """Return the only value assigned to a name, at the top level of the function; None if there are several or none."""
     assigns = [item for item in function.statements if item.kind == "assign" and _binds(item, name)]
     return assigns[0].exprs[-1] if len(assigns) == 1 and _writes(function)[name] == 1 else None
 
@@ -101,7 +101,7 @@ def sharing(expr: Expr | None, tensors: Tensors) -> str:
 
 
 def gives_itself(method: str) -> bool:
-    """Whether a method of a tensor may give the tensor itself, or a view of it."""
+    """Whether a tensor method may return the tensor itself, or a view of it."""
     return method in torch_names("views") or writes_itself(method)
 
 
@@ -119,7 +119,7 @@ def _element(expr: Expr, tensors: Tensors) -> str:
 
 
 def _is_basic(index: Expr) -> bool:
-    """Whether an index gives a view: numbers, slices, ``...`` and ``None``."""
+    """Whether an index returns a view: numbers, slices, ``...`` and ``None``."""
     if index.kind in ("tuple", "unary"):
         return all(map(_is_basic, index.items))
     if index.kind == "const":

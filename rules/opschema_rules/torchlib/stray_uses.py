@@ -1,5 +1,5 @@
-"""Names that nothing defines, behind ``torch.ops`` or of registrations: those that surely are misspelt names of operators of the
-tree, and those that others may define.
+"""Undefined names after ``torch.ops`` or in registrations: those that are clearly misspellings of the tree's operators, and
+those that other packages may define.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _NOT_OURS = frozenset(
 
 
 def may_be_of_others(stray: StrayRegistration) -> bool:
-    """Whether another package may define the operator that something is registered for: in one of some well-known namespaces, or
-    where most are defined elsewhere; but for slips in names of the tree, and for C++ beside definitions in that namespace.
+    """Whether another package may define the operator of a registration: in a well-known namespace, or in one where most are
+    defined elsewhere. Misspellings of the tree's names, and C++ beside definitions in that namespace, do not count.
     """
     namespace, name = stray.name.partition("::")[0], stray.name.partition(".")[0]
     others = namespace in _NOT_OURS or namespace in _defined_elsewhere(stray.tree)
@@ -125,7 +125,7 @@ def is_for_another_device(operator: Operator, body: Body, at: int) -> bool:
 
 
 class Meant(dict[str, str]):
-    """The one operator whose name a dotted name of none is one slip away from; empty if there is none."""
+    """Return the only operator whose name differs by one typo from an undefined dotted name; empty if there is none."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class Meant(dict[str, str]):
                 self._by_key.setdefault(key, set()).add(name)
 
     def defines(self, dotted: str) -> bool:
-        """Whether the tree surely defines an operator by a dotted name."""
+        """Whether the tree is known to define an operator with a dotted name."""
         return dotted.replace(".", "::") in self._known
 
     def is_known(self, dotted: str) -> bool:
@@ -165,13 +165,13 @@ def misspelt_names(tree: Tree) -> Meant:
 
 
 def _keys(name: str) -> set[str]:
-    """Texts of which two names share one that are one slip apart."""
+    """Return keys such that two names with one typo between them share one."""
     namespace, _, own = name.partition("::")
     return {f"{namespace}::{key}" for key in (*slip_keys(own), _joined(own))}
 
 
 def is_slip_of_name(name: str, known: str) -> bool:
-    """Whether a name is surely meant to be that of a qualified operator: a slip, underscores inside, or a plural."""
+    """Whether a name is clearly a misspelling of a qualified operator: a typo, underscores inside, or a plural."""
     known = known.partition("::")[2]
     if len(name) == len(known) and name[:-1] == known[:-1]:
         return name.lower() == known.lower()  # `gemv` is not `gemm`
@@ -194,7 +194,7 @@ def _joined(name: str) -> str:
 
 
 def _written_elsewhere(project: Project, names: Collection[str]) -> set[str]:
-    """Those of some dotted names whose last words are also in C++, YAML, or in a string of Python: something may define them."""
+    """Return those dotted names whose last words also occur in C++, YAML or a Python string: something may define them."""
     words = frozenset(name.partition(".")[2] for name in names)
     if not words:
         return set()
@@ -217,7 +217,7 @@ def _may_define(project: Project, path: str, word: str) -> bool:
 
 
 def _uses(bodies: Bodies, body: Body, names: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """The uses of some names behind ``torch.ops`` in a body, but for code that allows for errors."""
+    """Yield the uses of some names after ``torch.ops`` in a body, except in code that allows errors."""
     wanted: Mapping[str, str] = {f"torch.ops.{name}": name for name in names}
     uses = [(wanted.get(".".join(use.name.split(".")[:4])), use) for use in body.scope.uses]
     yield from ((name, use) for name, use in uses if name is not None and not allows_any_error(bodies, body, use.start))

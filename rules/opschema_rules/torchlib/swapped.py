@@ -19,8 +19,8 @@ Misfits = Callable[[SchemaType, Expr], bool]
 def swapped(
     tree: Tree, body: Body, pairs: Sequence[tuple[Argument, Expr]], misfits: Misfits
 ) -> Iterator[tuple[Argument, Expr, str, Argument, Expr]]:
-    """Two values that are surely in each other's place: the argument that the first is passed for, the value and its annotated
-    type, then the argument that it is meant for and what is passed for that.
+    """Return two values that are clearly swapped: the argument that the first is passed for, the value and its annotated type,
+    then the argument that it is meant for and the value passed for that.
     """
     kinds = [_kind(tree, body, value) for _, value in pairs]
     wrong = [at for at, (argument, _) in enumerate(pairs) if kinds[at] and not _fits(argument.type, kinds[at], misfits)]
@@ -50,7 +50,7 @@ def _are_assigned(body: Body, names: set[str]) -> bool:
 
 
 def _are_tested(body: Body, names: set[str]) -> bool:
-    """Whether a function asks for the type of a name, which may then be another than the annotation."""
+    """Whether a function tests the type of a name, which may then differ from the annotation."""
     calls = (call for scope in body.scope.walk() for call in scope.calls if call.callee in ("isinstance", "type"))
     return any(item.text in names for call in calls for item in call.items[1:2])
 
@@ -63,7 +63,7 @@ def _fits(type_: SchemaType, kind: str, misfits: Misfits) -> bool:
 
 
 def _is_refused(type_: SchemaType, kind: str, misfits: Misfits) -> bool:
-    """Whether torch surely refuses each value of a type; a tensor of one element may be taken for a number."""
+    """Whether torch is known to reject each value of a type; it may accept a tensor of one element as a number."""
     if kind == "Tensor":
         plain = type_.inner if type_.optional and type_.inner is not None else type_
         return plain.is_list or plain.name == "str"

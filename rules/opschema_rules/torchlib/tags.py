@@ -22,7 +22,7 @@ _PYTHON_TENSOR = PythonType("name", "torch.Tensor")
 
 
 def tagged(found: Inference, function: Body, mutates: Mutates, tags: frozenset[str] | None) -> Inference:
-    """An inferred schema with what the tags add to it; unchanged when ``infer_schema`` refuses the function anyway."""
+    """Return an inferred schema with the additions of the tags; unchanged if ``infer_schema`` rejects the function anyway."""
     known = (tags or frozenset()) & {"inplace", "out"}
     if found.problems or not known:
         return found
@@ -37,7 +37,9 @@ def tagged(found: Inference, function: Body, mutates: Mutates, tags: frozenset[s
 
 
 def _aliases(written: tuple[Argument, ...], schema: OperatorSchema) -> tuple[Return, ...]:
-    """The returned values, each as the argument that it is; as they are while it is not known which are written."""
+    """Return the returned values, each as the argument that it aliases; unchanged if it is not known which arguments are
+    written.
+    """
     if len(written) != len(schema.returns):
         return schema.returns
     names = [item.alias or AliasInfo((f"a{schema.arguments.index(item)}",), True) for item in written]
@@ -76,7 +78,7 @@ def _out(found: Inference, function: Body, mutates: Mutates) -> Iterator[Problem
 def _returned(
     found: Inference, function: Body, kind: ProblemKind, tensors: tuple[PythonType, ...]
 ) -> Iterator[Problem]:
-    """Whether the annotation of what is returned is that of these tensors: alone, or in a tuple."""
+    """Yield a problem if the return annotation is not that of these tensors, alone or in a tuple."""
     returned, expr = found.returned, function.function.returns if function.function is not None else None
     if returned is None or expr is None or not returned.is_known:
         return
@@ -95,7 +97,9 @@ def _name(function: Body) -> Place:
 
 
 def refused(schema: OperatorSchema, tags: frozenset[str] | None, place: Place) -> tuple[Problem, ...]:
-    """Problems for which ``define`` refuses a schema string with its tags: the argument, what it is, and what the tag demands."""
+    """Return the problems for which ``define`` rejects a schema string with its tags: the argument, its kind, and the tag's
+    requirement.
+    """
     found: list[Problem] = []
     if "out" in (tags or ()):
         found += [Problem("out", place, *told) for told in _first(_out_schema(schema))]

@@ -1,4 +1,4 @@
-"""Values of Python code that surely are one tensor."""
+"""Python values that are known to be one tensor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opschema_rules.torchlib.model import Tree
 
 
 def followed(function: Body, value: Expr) -> Expr:
-    """The value of a name that is surely assigned once."""
+    """Return the value of a name that is assigned exactly once."""
     assigns = [item for item in function.scope.assigns if item.target == value.text]
     if value.kind != "name" or len(assigns) != 1 or not assigns[0].sure or not function.values(value.text):
         return value

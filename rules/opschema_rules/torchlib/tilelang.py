@@ -24,8 +24,8 @@ class PrimFunc(msgspec.Struct, frozen=True, eq=False):
 
 
 class TileLang:
-    """What TileLang's kernels return. ``passed`` are the tensors of the last call of a kernel, each with the declared one; where
-    the calls are ``lenient``, ``refused`` says whether a kernel would have refused one.
+    """The results of TileLang's kernels. ``passed`` are the tensors of the last kernel call, each with the declared one; if
+    calls are ``lenient``, ``refused`` says whether a kernel would have rejected one.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Tables of TOML files, as far as they are of the expected form."""
+"""Tables of TOML files, if they have the expected form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from opschema_cli.project import Project
 
 
 def text_of(project: Project, path: str) -> str:
-    """The text of a file, with a sign in the place of what does not decode."""
+    """Return the text of a file, with a replacement character for bytes that cannot be decoded."""
     return project.workspace.peek(path).decode("utf-8", "replace")
 
 
@@ -26,12 +26,12 @@ def read_toml(project: Project, path: str) -> dict[str, object]:
 
 
 def table(value: object, *keys: str) -> dict[str, object]:
-    """The table below some keys; empty where there is none."""
+    """Return the table under some keys; empty if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[object]:
-    """The items of an array; none of another value."""
+    """Return the items of an array; empty for any other value."""
     return value if isinstance(value, list) else []

@@ -35,7 +35,7 @@ def passed_for_writing(bodies: Bodies, function: Body, call: Expr) -> Iterator[E
 
 @lru_cache(maxsize=256)
 def written_parameters(bodies: Bodies, kernel: Body) -> frozenset[str]:
-    """The parameters to which a Triton kernel always stores; none of what is no Triton kernel."""
+    """Return the parameters that a Triton kernel always stores to; empty for anything but a Triton kernel."""
     decorators = kernel.function.decorators if kernel.function is not None else ()
     named = (item.items[0].text if item.kind == "call" else item.text for item in decorators)
     outer = kernel.parent or kernel

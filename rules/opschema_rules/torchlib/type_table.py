@@ -17,7 +17,7 @@ from opschema_rules.torchlib.annotations import GROUP_NAME, NONE, NUMBER, Python
 
 
 class TypeTable(msgspec.Struct, frozen=True):
-    """The schema types of one release: of parameters and of what is returned, by how the Python type is written."""
+    """The schema types of one release, for parameters and for results, by the spelling of the Python type."""
 
     parameters: dict[str, str]
     returns: dict[str, str]
@@ -86,7 +86,7 @@ def return_type(type_: PythonType, torch: Version) -> SchemaType | None:
 
 
 def _key(type_: PythonType) -> str:
-    """The table's spelling of a type; empty for one that no release takes."""
+    """Return the table's spelling of a type; empty for one that no release accepts."""
     inner, optional = _without_none(type_)
     if optional:
         key = _key(inner)

@@ -12,12 +12,12 @@ from opschema_rules.torchlib.model import AtenKernel
 _READ = frozenset(
     ("shape", "dtype", "device", "layout", "ndim", "is_cuda", "requires_grad", "size", "numel", "dim", "stride")
 )
-"""Attributes and methods that give no tensor."""
+"""Attributes and methods that do not return a tensor."""
 
 
 def is_unwritten(kernel: AtenKernel, function: Body, name: str) -> bool:
-    """Whether a function surely does not write its parameter ``name``: each use of it is an operand of arithmetic, or passed to a
-    function of torch that neither writes its arguments nor returns a view of one.
+    """Whether a function is known not to write its parameter ``name``: each use of it is an operand of arithmetic, or an
+    argument of a torch function that neither writes its arguments nor returns a view of one.
     """
     scope = function.scope
     uses = sum(use.name.partition(".")[0] == name for use in scope.uses)
@@ -32,7 +32,7 @@ def is_unwritten(kernel: AtenKernel, function: Body, name: str) -> bool:
 
 
 def _harmless(kernel: AtenKernel, function: Body, name: str, part: Expr) -> int:
-    """The uses of a name that stand in an expression itself and write nothing."""
+    """Return the uses of a name in an expression itself that write nothing."""
     if part.kind in ("binary", "unary"):
         return sum(item.kind == "name" and item.text == name for item in part.items)
     if part.kind == "name":
@@ -56,7 +56,7 @@ def function_of_torch(kernel: AtenKernel, function: Body, callee: str) -> str:
 
 
 def _is_pure(kernel: AtenKernel, base: str) -> bool:
-    """Whether no overload of a function of torch, but those with ``out``, writes an argument or returns a view of one."""
+    """Whether no overload of a torch function, except those with ``out``, writes an argument or returns a view of one."""
     aten = kernel.tree.aten
     schemas = [schema for name in _overloads(kernel, base) for schema in aten.schemas(name)]
     known = [schema for schema in schemas if not any(item.is_write and item.kwarg_only for item in schema.arguments)]

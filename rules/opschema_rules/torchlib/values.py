@@ -44,7 +44,7 @@ class LibraryValue(PackValue, frozen=True):
 
     @property
     def entered(self) -> Values:
-        """A library is what its ``with`` statement binds."""
+        """A library is the value that its ``with`` statement binds."""
         return (self,)
 
 
@@ -69,7 +69,7 @@ class Method(PackValue, frozen=True):
 
 
 class Inferred(KeyedStruct, PackValue, frozen=True):
-    """A schema that ``infer_schema`` makes of a function, behind the operator's name when that was put before it."""
+    """A schema that ``infer_schema`` makes from a function, after the operator's name if that precedes it."""
 
     function: Value
     arguments: Arguments

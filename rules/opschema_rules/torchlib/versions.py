@@ -13,8 +13,8 @@ from opschema_rules.torchlib.type_table import known_releases
 
 
 def find_release(project: Project, option: str = "") -> Release:
-    """The release that the option names, else the newest that a requirement file in the root admits, else the only one that
-    commits, lock files or CI pin, else the newest known.
+    """Return the release in the option; otherwise the newest that a requirement file in the root admits; otherwise the only one
+    that commits, lock files or CI pin; otherwise the newest known.
 
     Raises:
         OpschemaError: the option is not a version.

@@ -17,7 +17,7 @@ from opschema_rules.torchlib.model import Definition, Operator
 from opschema_rules.torchlib.shared import Write
 
 MAX_METHODS = 3
-"""Longest chain of methods of one object that is followed to a call of an operator."""
+"""Maximum length of a chain of methods of one object to follow to a call of an operator."""
 
 
 class Writes:
@@ -81,7 +81,7 @@ class Writes:
 
     @cached_property
     def _attributes(self) -> dict[str, list[ClassRef]]:
-        """The attributes that classes themselves give such an operator."""
+        """The attributes with such an operator that classes themselves define."""
         found: dict[str, list[ClassRef]] = {}
         for ref in self.evaluator.bodies.classes:
             for item in ref.cls.body.assigns:

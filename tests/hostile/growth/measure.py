@@ -1,4 +1,4 @@
-"""What one run costs: processor time and memory of a fork that has imported all of opschema."""
+"""The cost of one run: processor time and memory of a fork that has imported all of opschema."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def indented(lines: list[str]) -> list[str]:
 
 
 def run(text: str, *args: object) -> tuple[object, list[object]]:
-    """What ``f`` returns and what it logs."""
+    """The result of ``f`` and its log."""
     logged: list[object] = []
 
     def g(value: object) -> object:

@@ -13,7 +13,7 @@ def fold(value: Literal, function: str = "f", name: str = "x") -> Mark:
 
 
 def body(code: str, value: Literal) -> str:
-    """What folding ``x`` leaves of a body."""
+    """The body after folding ``x``."""
     head = "def f(a, b, x):\n"
     lines = "".join(f"    {line}\n" if line else "\n" for line in code.split("\n"))
     result = rewritten(head + lines, fold(value))

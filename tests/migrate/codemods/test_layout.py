@@ -1,4 +1,4 @@
-"""What goes along with a removed statement, and what stays."""
+"""The lines that are removed together with a statement, and those that stay."""
 
 from __future__ import annotations
 

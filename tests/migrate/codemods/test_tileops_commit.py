@@ -71,7 +71,7 @@ def validator(rewrite: Rewrite) -> None:
 
 
 def both(path: str, mark: Mark) -> tuple[str, str]:
-    """What the codemods make of a file, and what people made of it."""
+    """The results of the codemods and of people for a file."""
     corpus = Path(os.environ["OPSCHEMA_CORPUS"])
     before, after = corpus / "tileops-bfae9be4-parent" / path, corpus / "tileops-bfae9be4" / path
     if not before.exists() or not after.exists():

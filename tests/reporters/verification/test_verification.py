@@ -1,4 +1,4 @@
-"""What people and programs are shown of a verification."""
+"""The output of a verification, for people and programs."""
 
 from __future__ import annotations
 

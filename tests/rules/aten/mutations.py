@@ -286,7 +286,7 @@ def entry_indented(layout: Layout, chance: random.Random) -> Sequence[Change]:
 
 
 def document(layout: Layout, chance: random.Random) -> Sequence[Change]:
-    """What is around the entries."""
+    """The text around the entries."""
     end = len(layout.text)
     first = ["---\n", "\ufeff", "%YAML 1.1\n---\n", "%TAG ! x:\n---\n", "x: 1\n", "\t\n"]
     last = ["...\n", "---\n", "--- \n- a\n", "x: 1\n", "\x00", "- \n"]
@@ -524,7 +524,7 @@ def _schema(layout: Layout, chance: random.Random) -> Range | None:
 
 
 def _inside(layout: Layout, schema: Range) -> Range:
-    """What stands between the parentheses of the arguments."""
+    """The text between the parentheses of the arguments."""
     text = layout.written(schema)
     arrow = text.rindex(") ->")
     return Range(schema.start + text.index("(") + 1, schema.start + arrow)
@@ -725,7 +725,7 @@ def formula_typo(layout: Layout, chance: random.Random) -> Sequence[Change]:
 
 
 def formula_key(layout: Layout, chance: random.Random) -> Sequence[Change]:
-    """What a formula is for."""
+    """The arguments that a formula is for."""
     item = _formula(layout, chance)
     return _at(item.key, chance.choice(values.FORMULA_KEYS).replace("@", item.name)) if item else []
 

@@ -266,7 +266,7 @@ def _manager(name: str) -> FileManager:
 
 
 def _emit(folder: Path) -> None:
-    """What ``torchgen.gen`` does once the files are read."""
+    """The steps of ``torchgen.gen`` after reading the files."""
     parsed = _parsed(folder)
     grouped = gen.get_grouped_native_functions(parsed.native_functions)
     groups = [item for item in grouped if isinstance(item, NativeFunctionsGroup)]
@@ -320,7 +320,7 @@ def _call(function: Callable[..., object], **arguments: object) -> None:
 
 
 def _emit_autograd(folder: Path) -> None:
-    """What ``gen_autograd`` does."""
+    """The steps of ``gen_autograd``."""
     _parsed(folder)
     paths = str(folder / NATIVE), str(folder / TAGS), str(folder / "out"), str(folder)
     if not (folder / DEPRECATED).exists():
@@ -333,7 +333,7 @@ def _emit_autograd(folder: Path) -> None:
 
 
 def _emit_backend(folder: Path) -> None:
-    """What ``gen_backend_stubs.run`` does once the backend's file is read."""
+    """The steps of ``gen_backend_stubs.run`` after reading the backend's file."""
     if not (folder / BACKEND).exists():
         return
     parsed = _backend(folder)

@@ -81,12 +81,12 @@ ONLY_OURS: tuple[tuple[str, str, str], ...] = (
     ("ATN434", "", "the formula of an output that is said to have no derivative is dropped"),
     (
         "ATN441",
-        "a list with a boolean|a boolean stands here|a condition in C",
+        "a list with a boolean|this must be a boolean|a condition in C",
         "torchgen asks only whether a value counts as true, and takes an empty list for none given",
     ),
     (
         "ATN501",
-        "no name in C\\+\\+|says what the tag means|empty text",
+        "no name in C\\+\\+|describes the meaning of the tag|empty text",
         "C++ does not compile; a tag without a word of explanation",
     ),
     ("ATN502", "", "torchgen reads the tags into a set"),
@@ -221,7 +221,7 @@ def trees(count: int, seed: int) -> Iterator[Mutant]:
 
 
 RARE = ("precomputed", "ufunc_inner_loop", "cpp_no_default_args", "category_override", "manual_", "(a!)[]", "autogen")
-"""What few entries have."""
+"""Features that few entries have."""
 
 
 def judge(mutant: Mutant, *, emission: bool = False, lowest: Severity = Severity.ERROR) -> Judged:
@@ -328,7 +328,7 @@ LEGAL = {"ATN615"}
 
 
 def test_a_broken_entry_hides_no_other() -> None:
-    """What rules find in one entry by itself they find beside any other that is broken."""
+    """A rule finds the same in an entry next to a broken one as in the entry alone."""
     behind = len(plot(())[NATIVE])
     mutants_of = [item for item in judged() if _is_whole(item, behind)]
     for one, other in zip(mutants_of[::2], mutants_of[1::2], strict=False):
@@ -345,7 +345,7 @@ def _is_whole(item: Judged, behind: int) -> bool:
 
 
 def _alone(findings: list[Diagnostic]) -> list[tuple[str, str]]:
-    """What was found in single entries."""
+    """The findings in single entries."""
     return [(item.code, item.message) for item in findings if re.match("ATN[12]", item.code)]
 
 

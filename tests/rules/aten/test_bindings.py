@@ -1,4 +1,4 @@
-"""What methods, kernels and Python bindings need of an operator."""
+"""The requirements of methods, kernels and Python bindings on an operator."""
 
 from __future__ import annotations
 

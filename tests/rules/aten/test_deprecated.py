@@ -48,7 +48,7 @@ def test_no_call() -> None:
         (
             f"- name: {NAME}\n  aten: add(self, other,alpha)\n",
             "other,alpha",
-            "a comma and one space stand between arguments",
+            "arguments are separated by a comma and one space",
         ),
         (
             f"- name: {NAME}\n  aten: add(self, alpha, other)\n",

@@ -138,7 +138,7 @@ def lint(derivatives: str, native: str = "", **files: str) -> Linted:
         (
             "- name: add.Tensor(Tensor self, Tensor othr, *, Scalar alpha=1) -> Tensor\n  self: grad\n",
             "othr",
-            "`name` is a copy of the schema of `add.Tensor`, which has `Tensor other` where `Tensor othr` stands here",
+            "`name` is a copy of the schema of `add.Tensor`, which has `Tensor other` instead of `Tensor othr`",
         ),
         (
             "- name: add.Tensr(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n  self: grad\n",

@@ -14,13 +14,13 @@ TANH = "tanh(Tensor self) -> Tensor"
 @pytest.mark.parametrize(
     ("fields", "schema", "expected"),
     [
-        ("dispatch: {CDUA: a}", TANH, ["ATN131 'CDUA': torchgen knows no dispatch key `CDUA`; did you mean `CUDA`?"]),
-        ("dispatch: {cpu: a}", TANH, ["ATN131 'cpu': torchgen knows no dispatch key `cpu`; did you mean `CPU`?"]),
+        ("dispatch: {CDUA: a}", TANH, ["ATN131 'CDUA': torchgen has no dispatch key `CDUA`; did you mean `CUDA`?"]),
+        ("dispatch: {cpu: a}", TANH, ["ATN131 'cpu': torchgen has no dispatch key `cpu`; did you mean `CPU`?"]),
         ("dispatch:\n  CPU,: a", TANH, ["ATN131 'CPU,': a dispatch key is missing at the comma"]),
         (
             "dispatch:\n  'CPU, CDUA': a",
             TANH,
-            ["ATN131 'CDUA': torchgen knows no dispatch key `CDUA`; did you mean `CUDA`?"],
+            ["ATN131 'CDUA': torchgen has no dispatch key `CDUA`; did you mean `CUDA`?"],
         ),
         (
             "dispatch: {XLA: a}",
@@ -35,19 +35,19 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "dispatch: {Math: a}",
             TANH,
-            ["ATN131 'Math': torchgen knows no dispatch key `Math`; did you mean `CompositeImplicitAutograd`?"],
+            ["ATN131 'Math': torchgen has no dispatch key `Math`; did you mean `CompositeImplicitAutograd`?"],
         ),
         (
             "dispatch: {CPU: a, CPUU: b}",
             TANH,
-            ["ATN131 'CPUU': torchgen knows no dispatch key `CPUU`; did you mean `CPU`?"],
+            ["ATN131 'CPUU': torchgen has no dispatch key `CPUU`; did you mean `CPU`?"],
         ),
         (
             "dispatch: {QuantizedXYZ: a}",
             TANH,
-            ["ATN131 'QuantizedXYZ': torchgen knows no dispatch key `QuantizedXYZ`; did you mean `QuantizedCPU…"],
+            ["ATN131 'QuantizedXYZ': torchgen has no dispatch key `QuantizedXYZ`; did you mean `QuantizedCPU`?"],
         ),
-        ("dispatch: {1: a}", TANH, ["ATN131 '1': torchgen knows no dispatch key `1`"]),
+        ("dispatch: {1: a}", TANH, ["ATN131 '1': torchgen has no dispatch key `1`"]),
         ("dispatch: {CPU: }", TANH, ["ATN132 'CPU': `CPU` has no kernel"]),
         ("dispatch: {CPU: ''}", TANH, ["ATN132 'CPU': `CPU` has no kernel"]),
         ("dispatch: {CPU: 1}", TANH, ["ATN132 '1': a kernel is the name of a C++ function, and this is a number"]),
@@ -73,22 +73,22 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "dispatch: {CompositeExplicitAutograd: a, CompositeImplicitAutograd: b}",
             TANH,
-            ["ATN135 'CompositeImplicitAutograd': `CompositeImplicitAutograd` cannot stand beside `CompositeEx…"],
+            ["ATN135 'CompositeImplicitAutograd': `CompositeImplicitAutograd` cannot be combined with `Composi…"],
         ),
         (
             "dispatch: {CompositeImplicitAutogradNestedTensor: a, CompositeImplicitAutograd: b, CompositeExplicitAutograd: c}",
             TANH,
-            ["ATN135 'CompositeExplicitAutograd': `CompositeExplicitAutograd` cannot stand beside `CompositeIm…"],
+            ["ATN135 'CompositeExplicitAutograd': `CompositeExplicitAutograd` cannot be combined with `Composi…"],
         ),
         (
             "dispatch: {CompositeExplicitAutogradNonFunctional: a, CompositeImplicitAutogradNestedTensor: b}",
             TANH,
-            ["ATN135 'CompositeImplicitAutogradNestedTensor': `CompositeImplicitAutogradNestedTensor` cannot s…"],
+            ["ATN135 'CompositeImplicitAutogradNestedTensor': `CompositeImplicitAutogradNestedTensor` cannot b…"],
         ),
         (
             "variants: method\ndispatch:\n  CompositeImplicitAutograd: tanh\ntags: core",
             TANH,
-            ["ATN136 'dispatch': the table says what holds without it: `CompositeImplicitAutograd: tanh`; leav…"],
+            ["ATN136 'dispatch': the table only repeats the default: `CompositeImplicitAutograd: tanh`; leave …"],
         ),
         (
             "dispatch: {CompositeImplicitAutograd: tanh_math}",
@@ -103,12 +103,12 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "dispatch: {CompositeImplicitAutograd: tanh_out}",
             OUT,
-            ["ATN136 'dispatch': the table says what holds without it: `CompositeImplicitAutograd: tanh_out`; …"],
+            ["ATN136 'dispatch': the table only repeats the default: `CompositeImplicitAutograd: tanh_out`; le…"],
         ),
         (
             "dispatch: {CompositeImplicitAutograd: tanh}\nstructured_delegate: tanh.out",
             TANH,
-            ["ATN136 'dispatch': the table says what holds without it: `CompositeImplicitAutograd: tanh`; leav…"],
+            ["ATN136 'dispatch': the table only repeats the default: `CompositeImplicitAutograd: tanh`; leave …"],
         ),
         (
             "manual_kernel_registration: True\ndispatch: {CPU: a}",

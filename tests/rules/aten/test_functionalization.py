@@ -1,4 +1,4 @@
-"""What functionalization needs of operators that write or alias."""
+"""The requirements of functionalization on operators that write or alias."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_trees_own_torchgen_tells_what_it_excepts() -> None:
 
 
 def _judged(family: str, old: str, new: str) -> tuple[str, list[str]]:
-    """What torchgen says when it writes, of PyTorch's own entries with a change; and our errors."""
+    """The errors of torchgen for PyTorch's own entries with a change, and our errors."""
     files = {NATIVE: plot([family])[NATIVE], "tags.yaml": installed("tags.yaml")}
     assert old in files[NATIVE]
     files[NATIVE] = files[NATIVE].replace(old, new)

@@ -66,6 +66,6 @@ def test_words_of_torchgen_do_not_make_a_file_torchgens(name: str, text: str) ->
 def test_a_letter_that_is_another_one_does_not_hide_a_backend() -> None:
     text = "backend: XLA\ncpp_na+espace: torch_xla\nsupported:\n  - abs\n"
     found = lint_files([PACK], {"xla.yaml": text}, ["ATN602"]).diagnostics
-    assert [item.message for item in found] == ["torchgen knows no key `cpp_na+espace`; did you mean `cpp_namespace`?"]
+    assert [item.message for item in found] == ["torchgen has no key `cpp_na+espace`; did you mean `cpp_namespace`?"]
     other = text.replace("cpp_na+espace", "namespace")
     assert lint_files([PACK], {"xla.yaml": other}).diagnostics == []

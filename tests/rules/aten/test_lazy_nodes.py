@@ -1,4 +1,4 @@
-"""What is written by hand for the nodes of a lazy tensor backend, as in pytorch/xla."""
+"""Code written by hand for the nodes of a lazy tensor backend, as in pytorch/xla."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a meta function hands on to its kernel."""
+"""The values that a meta function passes to its kernel."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ OUT = "tanh.out(Tensor self, int dim=1, *, Tensor(a!) out) -> Tensor(a!)"
         (
             "structured: True\nprecomputed:\n- dim -> int a,int b",
             OUT,
-            ["ATN162 'int b': one space stands behind a comma, and none elsewhere"],
+            ["ATN162 'int b': a comma must be followed by one space, and other spaces are not allowed"],
         ),
         (
             "structured: True\nprecomputed:\n- dim -> int a ,  int b",
             OUT,
             [
-                "ATN162 'int a ': one space stands behind a comma, and none elsewhere",
-                "ATN162 '  int b': one space stands behind a comma, and none elsewhere",
+                "ATN162 'int a ': a comma must be followed by one space, and other spaces are not allowed",
+                "ATN162 '  int b': a comma must be followed by one space, and other spaces are not allowed",
             ],
         ),
         (
             "structured: True\nprecomputed:\n- dim->int a",
             OUT,
-            ["ATN162 'dim->int a': one space stands before and behind `->`"],
+            ["ATN162 'dim->int a': `->` needs one space before and after it"],
         ),
         (
             "structured: True\nprecomputed:\n- dim -> int a -> int b",
@@ -103,7 +103,7 @@ OUT = "tanh.out(Tensor self, int dim=1, *, Tensor(a!) out) -> Tensor(a!)"
         (
             "structured: True\nprecomputed:\n- ' -> int a'",
             OUT,
-            ["ATN162 \"' -> int a'\": before `->` stands the argument that is replaced"],
+            ["ATN162 \"' -> int a'\": write the argument to replace before `->`"],
         ),
     ],
 )

@@ -209,7 +209,7 @@ def test_what_rests_on_a_release_that_is_not_known_is_a_warning_without_safe_fix
     (found,) = lint({NATIVE: MISSPELT, "setup.cfg": "install_requires = torch>=2.16\n"}, "ATN102")
     assert found.severity.value == "warning"
     assert found.message == (
-        "torchgen knows no field `varaints`; did you mean `variants`?"
+        "torchgen has no field `varaints`; did you mean `variants`?"
         " (opschema knows torch 2.4 to 2.15, and `setup.cfg` asks for 2.16)"
     )
     assert found.fix is not None
@@ -318,7 +318,7 @@ def _watched(files: dict[str, str]) -> list[object]:
 
 
 def test_a_rule_that_asks_for_the_torchgen_says_so() -> None:
-    """What a rule reads of a torchgen may be another release's; only what it is called does not matter."""
+    """The torchgen that a rule reads may be of another release; only its name does not matter."""
     for files in (example_files(example.fences) for rule in PACK.rules for example in examples(rule.doc)):
         for subject, rule in product(_watched(files), PACK.rules):
             if rule.subject is not None and isinstance(subject, rule.subject):

@@ -25,8 +25,8 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         ("tanh", ["ATN201 'tanh': torchgen takes complete schemas: `name(arguments) -> returns`"]),
         ("tanh(Tensor self;) -> Tensor", ["ATN201 ';': `;` is not allowed in a schema"]),
-        ("tanh(Tensor self) Tensor", ["ATN201 'Tensor': `->` must stand before the returns"]),
-        ("tanh(Tensor self, ...) -> Tensor", ["ATN201 '...': torchgen knows no `...`"]),
+        ("tanh(Tensor self) Tensor", ["ATN201 'Tensor': `->` must precede the returns"]),
+        ("tanh(Tensor self, ...) -> Tensor", ["ATN201 '...': torchgen has no `...`"]),
         (
             "tanh(Tensor self,int  n) -> Tensor",
             ["ATN202 'int': one space belongs here", "ATN202 '  ': one space belongs here"],
@@ -37,7 +37,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         (
             "tanh(Tensor self) ->(Tensor)",
-            ["ATN202 '(': one space belongs here", "ATN202 '(Tensor)': a single return stands without parentheses"],
+            ["ATN202 '(': one space belongs here", "ATN202 '(Tensor)': a single return is written without parentheses"],
         ),
         (
             "tanh_out(Tensor self) -> Tensor",
@@ -99,21 +99,21 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         (
             "tanh(Tensor self) -> Tensor(a -> *)",
-            ["ATN205 'Tensor(a -> *)': torchgen cannot read `Tensor(a -> *)` without a name behind it"],
+            ["ATN205 'Tensor(a -> *)': torchgen cannot read `Tensor(a -> *)` without a name after it"],
         ),
         (
             "tanh(Tensor self, bool f=true, int n=half, int m) -> Tensor",
             [
                 "ATN206 'true': `true` is not a value of type `bool`; write `True`",
                 "ATN206 'half': `half` is not a value of type `int`; a word can only be a dtype, a layout or a me…",
-                "ATN206 'int m': `m` has no default and stands behind `f`, which has one",
+                "ATN206 'int m': `m` has no default and follows `f`, which has one",
             ],
         ),
         ("tanh(Tensor self, int n, *, int n) -> Tensor", ["ATN207 'n': two arguments are called `n`"]),
         ("tanh(Tensor self, *) -> Tensor", ["ATN207 '*': no argument follows `*`"]),
         (
             "tanh(Tensor self, *, int a, *, int b) -> Tensor",
-            ["ATN207 '*': `*` appears twice; all arguments behind the first are keyword-only"],
+            ["ATN207 '*': `*` appears twice; all arguments after the first are keyword-only"],
         ),
         (
             "tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor",
@@ -121,7 +121,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         (
             "tanh.out(Tensor self, *, Tensor(a!) out, int n) -> Tensor(a!)",
-            ["ATN208 'int n': `n` is not written and stands behind the out argument `out`"],
+            ["ATN208 'int n': `n` is not written and follows the out argument `out`"],
         ),
         (
             "tanh_(Tensor self) -> Tensor",
@@ -130,7 +130,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ("tanh_(Tensor(a!) self) -> Tensor", ["ATN208 'Tensor': `tanh_` is in-place and must return `Tensor(a!)`"]),
         (
             "tanh(Tensor self, Tensor(a!) x) -> Tensor(a!)",
-            ["ATN208 'Tensor(a!)': `x` is written and positional: it cannot be returned; an out argument stand…"],
+            ["ATN208 'Tensor(a!)': `x` is written and positional: it cannot be returned; an out argument follo…"],
         ),
         (
             "tanh(Tensor self, bool[] m) -> int[2]",

@@ -1,4 +1,4 @@
-"""What makes two schemas variants of one operator, against torchgen's own signatures."""
+"""The conditions for two schemas to be variants of one operator, compared with torchgen's own signatures."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "structured: True\nstructured_inherits: at::native::X",
             OUT,
-            ["ATN153 'at::native::X': `at::native::X` stands here without a namespace, which is the operator's"],
+            ["ATN153 'at::native::X': `at::native::X` is written here without its namespace, which is the oper…"],
         ),
         (
             "structured: True\nstructured_inherits: ''",
@@ -65,7 +65,7 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "structured_delegate: aten::tanh.out",
             TANH,
-            ["ATN154 'aten::tanh.out': `aten::tanh.out` stands here without a namespace, which is the operator…"],
+            ["ATN154 'aten::tanh.out': `aten::tanh.out` is written here without its namespace, which is the op…"],
         ),
         ("structured_delegate: ''", TANH, ["ATN154 \"''\": `structured_delegate` is empty; it names the out variant"]),
         ("structured_delegate: tanh.", TANH, ["ATN154 'tanh.': `tanh.` is not a name of an operator"]),

@@ -1,4 +1,4 @@
-"""What ``opschema stubs`` makes of what torchgen's command says, and which files it takes for earlier results."""
+"""How ``opschema stubs`` handles the output of torchgen's command, and which files it takes for earlier results."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ def lint(tags: str) -> Linted:
     ("tags", "found"),
     [
         ("- tag: fast\n  desc: Runs fast.\n", []),
-        ("- tag: fast\n", [("fast", "the tag has no `desc`, which says what it means")]),
-        ("- tag: fast\n  desc: '  '\n", [("'  '", "`desc` says what the tag means, and this is blank text")]),
-        ("- tag: fast\n  desc:\n", [("desc", "`desc` says what the tag means, and this is empty")]),
+        ("- tag: fast\n", [("fast", "the tag has no `desc`, which describes its meaning")]),
+        ("- tag: fast\n  desc: '  '\n", [("'  '", "`desc` describes the meaning of the tag, and this is blank text")]),
+        ("- tag: fast\n  desc:\n", [("desc", "`desc` describes the meaning of the tag, and this is empty")]),
         ("- tag: 3\n  desc: x\n", [("3", "a tag is a word, and this is the number `3`")]),
         ("- desc: x\n", [("desc", "the entry has no `tag`, which names it")]),
         ("- fast\n", [("fast", "an entry is a mapping with `tag` and `desc`, and this is text")]),

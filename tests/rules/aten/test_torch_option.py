@@ -83,7 +83,9 @@ def test_kernels_in_cpp_for_an_unknown_release_are_judged_by_the_nearest_unless_
 
 
 def test_an_unknown_release_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(OpschemaError, match=r"torch 3\.1 is no release that opschema knows; it knows 2\.4, .*, 2\.15"):
+    with pytest.raises(
+        OpschemaError, match=r"torch 3\.1 is not a release that opschema knows; it knows 2\.4, .*, 2\.15"
+    ):
         load(Project(Workspace(Path("/nowhere"), {})), AtenOptions(torch="3.1"))
 
 
@@ -100,7 +102,7 @@ def test_the_command_line_names_a_release(
     assert here("lint", "--torch", "2.15").out.partition("read in")[0] == new.out.partition("read in")[0]  # stored
     unknown = here("lint", "--torch", "2.99")
     assert unknown.code == 2
-    assert "`2.99` is no release of torch that opschema knows; known releases: 2.4, 2.5, " in unknown.err
+    assert "`2.99` is not a release of torch that opschema knows; known releases: 2.4, 2.5, " in unknown.err
 
 
 def entries(version: Version) -> dict[str, str]:

@@ -41,17 +41,17 @@ OUT = "tanh.out(Tensor self, int dim=1, *, Tensor(a!) out) -> Tensor(a!)"
         (
             "structured: True\nufunc_inner_loop: add (Haf, All)",
             OUT,
-            ["ATN171 'Haf': torchgen knows no dtype `Haf`; did you mean `Half`?"],
+            ["ATN171 'Haf': torchgen has no dtype `Haf`; did you mean `Half`?"],
         ),
         (
             "structured: True\nufunc_inner_loop: {Generic: 'add (All)', Scalaronly: 'add (Bool)'}",
             OUT,
-            ["ATN171 'Scalaronly': torchgen knows no kind of loop `Scalaronly`; did you mean `ScalarOnly`?"],
+            ["ATN171 'Scalaronly': torchgen has no kind of loop `Scalaronly`; did you mean `ScalarOnly`?"],
         ),
         (
             "structured: True\nufunc_inner_loop: {Foo: 'add (All)'}",
             OUT,
-            ["ATN171 'Foo': torchgen knows no kind of loop `Foo`"],
+            ["ATN171 'Foo': torchgen has no kind of loop `Foo`"],
         ),
         (
             "structured: True\nufunc_inner_loop: {Generic: 1}",

@@ -127,7 +127,7 @@ FILES = {"setup.py": SETUP, "ext.cpp": CPP, "main.py": PROGRAM}
 
 
 def built_and_run(files: Mapping[str, str], folder: Path) -> str:
-    """What the program prints with the extension; it is compiled with the flags of ``torch.utils.cpp_extension``."""
+    """The output of the program with the extension, compiled with the flags of ``torch.utils.cpp_extension``."""
     import torch
     from torch.utils.cpp_extension import include_paths
 

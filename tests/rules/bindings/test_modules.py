@@ -1,4 +1,4 @@
-"""What is read as a module: macros, helpers, submodules, builds, and what keeps one open."""
+"""How modules are read: macros, helpers, submodules, builds, and reasons why one is incomplete."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ FAULTS = {
     ],
     "CMakeLists.txt": [("edgekit::window.out", "edgekit::windows.out")],
 }
-"""What a person does to the files."""
+"""A person's changes to the files."""
 
 
 def texts_of_edgekit() -> dict[str, str]:

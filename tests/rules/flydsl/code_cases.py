@@ -120,7 +120,7 @@ IDENTITIES = [
     ),
     *map(Case, ("x = n is None", "x = XS is n", "x = (n == 0) is None\ny = 'n is 3'", "m = 1\nx = (m is True) + n")),
 ]
-"""Tests whether a value of the GPU is the same object as a constant, which are always false."""
+"""Tests whether a GPU value is the same object as a constant, which are always false."""
 
 TYPES = [
     Case(params="A: fx.Tensor, n: fx.Int32, *rest", codes=("FLY242",)),

@@ -1,4 +1,4 @@
-"""Small programs with errors that do not run, lists of lists, and methods of Python's numbers on numbers of the GPU."""
+"""Small programs with errors that do not run, lists of lists, and methods of Python's numbers on GPU numbers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """What sets it apart."""
+        """The difference to other cases."""
         default = Case()
         names = ("helper", "body", "params", "decorator", "call", "launch", "takes", "host")
         parts = [getattr(self, name) for name in names]
@@ -490,7 +490,7 @@ CARRIED = [
         "v = fx.Int32(1)\nx = 0.0\nfor i in range(4):\n    x = v.to(fx.Float32)",
     ),
 ]
-"""Variables that a loop of the GPU carries."""
+"""Variables that a GPU loop carries."""
 
 BOUNDS = [
     *_told(

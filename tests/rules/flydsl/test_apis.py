@@ -219,7 +219,7 @@ def use(x, y):
 """
     (message,) = [message for _, message in found(lint(text))]
     assert message == (
-        "what wraps a tensor has no `mark_static` in FlyDSL 0.4.2: leave it out (`opschema migrate drop-mark-static`)"
+        "a wrapped tensor has no `mark_static` in FlyDSL 0.4.2: leave it out (`opschema migrate drop-mark-static`)"
     )
 
 

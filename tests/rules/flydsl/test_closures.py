@@ -59,14 +59,14 @@ def test_the_read_the_parameter_and_the_function_with_the_key_are_shown() -> Non
     linted = lint(factory("sizes: list", "print(sizes[0])"))
     found = only(linted)
     assert found.message == (
-        "`sizes`, a list, is not part of the cache key of `build.launch`: builds that differ in it alone share one artifact on the "
+        "`sizes`, a list, is not part of the cache key of `build.launch`: builds that differ only in it share one artifact on "
         "disk; capture `tuple(sizes)` instead"
     )
     assert linted.text(found.place) == "sizes"
     assert linted.position(found.place).line == HEAD.count("\n") + 4
     assert [(linted.text(item.place), item.message) for item in found.related] == [
         ("sizes", "the captured value"),
-        ("launch", "whose key does not see it"),
+        ("launch", "whose key does not contain it"),
     ]
     assert found.ops == ("build.launch",)
 
@@ -76,9 +76,9 @@ def test_the_read_the_parameter_and_the_function_with_the_key_are_shown() -> Non
     [
         ("list[int]", "capture `tuple(x)` instead"),
         ("dict", "capture `tuple(x.items())` instead"),
-        ("torch.dtype", "capture `str(x)` and read it, too"),
-        ("torch.dtype | None", "capture `str(x)` and read it, too"),
-        ("bytes", "capture `x.hex()` and read it, too"),
+        ("torch.dtype", "capture `str(x)` and read it too"),
+        ("torch.dtype | None", "capture `str(x)` and read it too"),
+        ("bytes", "capture `x.hex()` and read it too"),
     ],
 )
 def test_what_to_do_instead(annotation: str, instead: str) -> None:
@@ -334,7 +334,7 @@ def test_a_helper_in_another_folder() -> None:
     linted = helped("from kit.common.math import double", "double")
     found = only(linted)
     assert found.message == (
-        "`double`, a function of `kit/common`, is traced into `launch`, whose cache key does not see its source: after an edit "
+        "`double`, a function of `kit/common`, is traced into `launch`, whose cache key does not contain its source: after an edit "
         "the old artifact runs; name `kit/common` in `FLYDSL_EXTRA_SOURCE_DIRS`"
     )
     assert found.place.path == KERNELS_PATH
@@ -441,8 +441,8 @@ def test_an_attribute_that_init_takes() -> None:
     linted = method("def __init__(self, factor):\n        self.factor = [factor]")
     found = only(linted)
     assert found.message == (
-        "`self.factor` is baked into what `Scale.run` compiles, and its cache key has of `self` the type only: instances that "
-        "differ in it run the code of the first; pass it as `fx.Constexpr`"
+        "`self.factor` is baked into what `Scale.run` compiles, but its cache key only contains the type of `self`: instances "
+        "that differ in it run the first one's code; pass it as `fx.Constexpr`"
     )
     assert linted.text(found.place) == "self.factor"
     assert [linted.text(item.place) for item in found.related] == ["self.factor", "run"]

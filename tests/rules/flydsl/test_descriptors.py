@@ -51,8 +51,8 @@ def test_the_size_of_the_first_call(version: str) -> None:
     assert linted.text(found.place) == "max_size=False"
     assert found.severity is Severity.ERROR
     assert found.message == (
-        "the size of this buffer is that of `A` in the first call, and calls with other shapes run the same kernel: "
-        "what lies behind reads as 0; leave `max_size=False` out: this `make_buffer_tensor()` takes no bytes, "
+        "this buffer has the size of `A` in the first call, and calls with other shapes run the same kernel: "
+        "reads beyond its end give 0; leave `max_size=False` out: this `make_buffer_tensor()` takes no bytes, "
         "or have every caller wrap it with `mark_layout_dynamic()`"
     )
 
@@ -63,7 +63,7 @@ def test_a_resource_has_no_size(version: str) -> None:
     assert found.severity is Severity.WARNING
     assert found.message == (
         "`max_size=False` has no effect without `num_records_bytes`: `create_buffer_resource()` finds no size in a tensor "
-        "and describes 4 GiB, so that accesses behind `A` are not stopped; pass `num_records_bytes`"
+        "and describes 4 GiB, so accesses beyond `A` are not stopped; pass `num_records_bytes`"
     )
 
 

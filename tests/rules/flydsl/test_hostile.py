@@ -49,7 +49,7 @@ def configured(files: dict[str, str], version: str = "0.4.2") -> dict[str, str]:
 
 
 def crashes(files: dict[str, str]) -> list[str]:
-    """What fails of the pack over these files: its rules, what it describes and shows."""
+    """The failures of the pack on these files: its rules, its descriptions and its output."""
     found = [item.message for item in lint_files([PACK], files).diagnostics if item.code == "OPS900"]
     project, options = Project(Workspace(Path("nowhere"), files)), FlydslOptions(version="0.4.2")
     PACK.describe(project, options)

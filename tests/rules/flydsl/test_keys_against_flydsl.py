@@ -114,7 +114,7 @@ BUILDS = {
     "nested": "    @flyc.kernel\n    def kernel(A: fx.Tensor):\n        def part():\n            use(x)\n        part()",
     "jit": f"{EMPTY_KERNEL}\n\n{EMPTY_HELPER}",
 }
-"""What captures the value ``x``."""
+"""Code that captures the value ``x``."""
 
 
 def _module(body: str, params: str, captured: str, build: str, read: str = "") -> str:
@@ -314,7 +314,7 @@ start = build()
     ],
 )
 def test_helpers(folder: Path, module: str, imported: str, call: str, tmp_path: Path) -> None:
-    """What an edit of a helper changes: whether we tell of it."""
+    """Whether a change caused by an edit of a helper is reported."""
     text = module.format(imported=imported, call=call)
     before, after = (f"def double(x):\n    return {factor} * x\n" for factor in (2, 3))
     versions = [

@@ -42,7 +42,7 @@ def test_a_call_that_does_not_fit_is_told_with_the_signature() -> None:
     assert told(linted) == [
         (
             "n",
-            "this call of `scale` does not fit: it has no parameter `m`, but `n`, for which nothing else is passed",
+            "this call of `scale` does not match its signature: it has no parameter `m`, but `n`, for which nothing else is passed",
         ),
     ]
     (related,) = linted.diagnostics[0].related
@@ -52,7 +52,9 @@ def test_a_call_that_does_not_fit_is_told_with_the_signature() -> None:
 def test_a_stale_caller_in_another_file() -> None:
     caller = "from kit.kernels import launch\n\n\ndef run(a, c):\n    launch(a, c, 4, 5, 6)\n"
     linted = lint(KERNEL + LAUNCHER, "FLY211", kit__run=caller)
-    assert told(linted) == [("6", "this call of `launch` does not fit: at most 4 arguments are taken by position")]
+    assert told(linted) == [
+        ("6", "this call of `launch` does not match its signature: at most 4 positional arguments are accepted")
+    ]
     assert linted.diagnostics[0].place.path == "kit/run.py"
 
 
@@ -149,7 +151,9 @@ class Kit:
         self.fill(A).launch(grid=(1,), block=(64,))
         Kit.fill(self, A, n).launch(grid=(1,), block=(64,))
 """
-    assert told(lint(text, "FLY211")) == [("self.fill", "this call of `fill` does not fit: nothing is passed for `n`")]
+    assert told(lint(text, "FLY211")) == [
+        ("self.fill", "this call of `fill` does not match its signature: nothing is passed for `n`")
+    ]
 
 
 def test_what_a_test_expects_to_fail_is_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""FLY207 and FLY228: classes of FlyDSL's own, and functions that are imported by their names."""
+"""FLY207 and FLY228: Classes of FlyDSL's own, and functions that are imported by their names."""
 
 from __future__ import annotations
 

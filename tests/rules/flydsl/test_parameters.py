@@ -1,4 +1,4 @@
-"""What parameters are passed and used for: places, messages, fixes, and what is left alone."""
+"""The arguments and uses of parameters: places, messages, fixes, and code that is left alone."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_late_constexpr_names_both_declarations() -> None:
         (
             "(n + 63) // 64",
             "`(n + 63) // 64` is known at run time only, and `fill` takes `n` as a `Constexpr`, which it needs while it is "
-            "traced: make both of them the one or the other",
+            "traced: give both the same kind",
         )
     ]
     assert [linted.text(item.place) for item in linted.diagnostics[0].related] == [
@@ -278,7 +278,7 @@ def test_the_index_of_a_loop_of_the_gpu() -> None:
     assert told(linted) == [
         (
             "i",
-            "`i` belongs to a loop of the GPU, and `xs` is a Python list or tuple, which cannot be indexed by it: it raises",
+            "`i` belongs to a GPU loop, and `xs` is a Python list or tuple, which cannot be indexed by it: it raises",
         )
     ]
     assert [linted.text(item.place) for item in linted.diagnostics[0].related] == ["range"]

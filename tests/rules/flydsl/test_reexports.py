@@ -20,7 +20,7 @@ from flydsl.compiler import jit, kernel as kern
 device = flyc.kernel
 """
 KERNEL = "@{kernel}\ndef fill(A: {fx}.Tensor, n: {fx}.Int32):\n    if n > 3:\n        return\n    A[0] = n\n"
-"""With a `return` under a condition of the GPU (FLY215 or FLY216)."""
+"""With a `return` under a GPU condition (FLY215 or FLY216)."""
 
 
 def codes(files: dict[str, str]) -> list[str]:
@@ -154,7 +154,7 @@ def test_callers_of_launchers_that_name_nothing_of_flydsl(text: str) -> None:
     files = {"kit/__init__.py": "from .ops import launch\n", "kit/ops.py": LAUNCHERS, "tests/a.py": text}
     (found,) = lint_files([PACK], {"opschema.toml": CONFIG, **files}, ["FLY211"]).diagnostics
     assert found.place.path == "tests/a.py"
-    assert found.message.endswith("does not fit: nothing is passed for `n`")
+    assert found.message.endswith("does not match its signature: nothing is passed for `n`")
 
 
 @pytest.mark.parametrize(

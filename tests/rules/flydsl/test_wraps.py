@@ -93,7 +93,7 @@ for k in (1, 2):
     [
         (
             "mark_shape_dynamic(0, 12)",
-            ["12: `mark_shape_dynamic()` raises: the divisibility 12 is not a power of two; 4 divides as surely"],
+            ["12: `mark_shape_dynamic()` raises: the divisibility 12 is not a power of two; use 4 instead"],
         ),
         (
             "mark_stride_dynamic(dims=1, divisibility=0)",
@@ -102,15 +102,15 @@ for k in (1, 2):
         ("mark_shape_dynamic(0, -8)", ["-8: `mark_shape_dynamic()` raises: the divisibility -8 is not a power of two"]),
         (
             "mark_shape_dynamic([0, 1], [16, 3])",
-            ["3: `mark_shape_dynamic()` raises: the divisibility 3 is not a power of two; 1 divides as surely"],
+            ["3: `mark_shape_dynamic()` raises: the divisibility 3 is not a power of two; use 1 instead"],
         ),
         (
             "mark_shape_dynamic(0, VEC)",
-            ["VEC: `mark_shape_dynamic()` raises: the divisibility 6 is not a power of two; 2 divides as surely"],
+            ["VEC: `mark_shape_dynamic()` raises: the divisibility 6 is not a power of two; use 2 instead"],
         ),
         (
             "mark_shape_dynamic(0, [8])",
-            ["[8]: `mark_shape_dynamic()` raises: one dimension takes one divisibility, no list"],
+            ["[8]: `mark_shape_dynamic()` raises: one dimension takes one divisibility, not a list"],
         ),
         (
             "mark_stride_dynamic([0, 1], (8,))",
@@ -224,7 +224,7 @@ def test_marks(x):
     ],
 )
 def test_marks_against_the_installed_flydsl(tensor: str, mark: str) -> None:
-    """What is reported raises, and what raises is reported."""
+    """Every reported call raises, and every call that raises is reported."""
     torch = pytest.importorskip("torch")
     flydsl = pytest.importorskip("flydsl", reason="FlyDSL is not installed")
     flyc = pytest.importorskip("flydsl.compiler")

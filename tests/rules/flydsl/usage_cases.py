@@ -295,7 +295,7 @@ BRANCHES = [
         )
     ),
 ]
-"""Values before a block of the GPU and in it."""
+"""Values before a GPU block and in it."""
 
 RUNNER = "class Runner:\n    def __init__(self, f):\n        self.launch = lambda: None\n\n\n"
 

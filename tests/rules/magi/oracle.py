@@ -72,7 +72,7 @@ class Registry:
         return decorate
 
     def same(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """What the op gives; raises when the function gives something else."""
+        """The result of the op. Raises an error if the function returns something else."""
         given = self.ops[name](*args, **kwargs)
         wanted = self.functions[name](*args, **kwargs)
         for one, other in zip(_flat(given), _flat(wanted), strict=True):

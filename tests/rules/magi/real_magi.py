@@ -21,7 +21,7 @@ MODULE = "magi_compiler._magi_register_custom_op"
 
 @dataclass
 class Registered:
-    """What became of one function: the error, or what torch would have been given."""
+    """The result for one function: the error, or the arguments for torch."""
 
     function: Callable[..., object]
     op_name: str = ""

@@ -80,7 +80,7 @@ def _run(path: Path) -> list[Registered]:
 
 
 def _difference(op: MagiOp, real: Registered) -> str:
-    """What differs; empty when nothing does."""
+    """The difference, or an empty string if there is none."""
     lowering = op.lowering
     if not lowering.complete:
         return f"not resolved: {lowering.unknown}"

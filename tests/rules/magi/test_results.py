@@ -1,4 +1,4 @@
-"""What functions of an op return, save, are given and are compared with."""
+"""The results, saved values and arguments of an op's functions, and their comparison."""
 
 from __future__ import annotations
 

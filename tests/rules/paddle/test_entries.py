@@ -1,4 +1,4 @@
-"""What looks wrong in operator YAML and is right, and files that are no operator YAML."""
+"""Operator YAML that looks wrong and is right, and files that are not operator YAML."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ FAULTS = {
     "op_version.yaml": [("op : clamp", "op : clip")],
     "python_api_info.yaml": [("x : [input]", "y : [input]")],
 }
-"""What a person does to the files."""
+"""A person's changes to the files."""
 
 
 def texts_of_paddlekit() -> dict[str, str]:

@@ -44,7 +44,7 @@ def program(config: str, body: str = ALONE, contract: str = "", options: str = "
 
 
 def lint(files: dict[str, str], code: str = "") -> Linted:
-    """What the rules of signatures find, or one rule."""
+    """The findings of the signature rules, or of one rule."""
     return lint_files([PACK], files, [code] if code else SIGNATURES)
 
 

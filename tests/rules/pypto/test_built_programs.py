@@ -62,7 +62,9 @@ extern "C" void entry(const ChipTaskArgs &orch_args) {
     rt_submit_aiv_task(0, p);
 }
 """
-MESSAGE = "kernel 0 (`add`) uses `args[2]`, and this task passes 2 arguments: it reads what an earlier task left"
+MESSAGE = (
+    "kernel 0 (`add`) uses `args[2]`, and this task passes 2 arguments: it reads the value that an earlier task left"
+)
 
 
 def found(code: str, orchestration: str = ORCHESTRATION, select: str = "PTO116") -> list[str]:

@@ -219,7 +219,7 @@ def compared(keys: str, specs: str = "specs()", before: str = "") -> list[str]:
 
 def test_a_comparison_that_is_not_used() -> None:
     assert compared('"y": close, "x": close') == [
-        "`x` is no output of `double`, so that nothing compares it: `is_output` is not set"
+        "`x` is not an output of `double`, so nothing compares it: `is_output` is not set"
     ]
     assert compared('"ys": close') == [
         "`double` has no output `ys`, so that this function is not called; did you mean `y`?"

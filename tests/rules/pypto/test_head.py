@@ -15,7 +15,7 @@ HELD = '{"incores": [{"func_id": 0, "source": "a.cpp", "core_type": "aiv"}]}'
 
 
 def paths(text: str) -> tuple[list[str], list[str], int]:
-    """What may describe a program, what may pair specs, and how many programs and entries there are in one file."""
+    """Code that may describe a program or pair specs, and several programs and entries in one file."""
     project = lint_files([PACK], {"a.py": text}).project
     return [*describing(project)], [*specifying(project)], len(load(project, PyptoOptions()).subjects)
 

@@ -1,4 +1,4 @@
-"""What the interpreter says of generated orchestrations, against every way through them."""
+"""The interpreter's results for generated orchestrations, compared with every path through them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Comparison:
         return self.text.count("\n", 0, at) + 1
 
     def missed(self) -> Iterator[str]:
-        """What happens on some way and is not told."""
+        """Events on some path that are not reported."""
         if self.entry.unresolved:
             return
         for item in sorted(self.submitted, key=repr):
@@ -114,7 +114,7 @@ class Comparison:
         return has(payload.slots, slots) and own <= self.escaped
 
     def invented(self) -> Iterator[str]:
-        """What is told, and happens on no way."""
+        """Reported events that are on no path."""
         for line, submits in self.sites.items():
             real = [item for item in self.submitted if item.line == line]
             for submit in submits:

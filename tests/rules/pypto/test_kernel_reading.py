@@ -43,7 +43,7 @@ def read(body: str, helpers: str = HELPERS) -> KernelCode:
 
 
 def effects(body: str, core: str = "", helpers: str = HELPERS) -> dict[int, str]:
-    """What is done to each argument: ``read``, ``written``, both, or ``lost``."""
+    """The accesses to each argument: ``read``, ``written``, both, or ``lost``."""
     found: dict[int, set[str]] = {}
     for item in read(body, helpers).of_core(core).effects:
         found.setdefault(item.index, set()).add(item.kind)

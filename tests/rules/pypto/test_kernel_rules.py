@@ -47,7 +47,7 @@ def payload(*lines: str) -> str:
 IN, OUT = "p.add_input(a, b);", "p.add_output(c);"
 
 
-LEFT, PASSED = "arguments: it reads what an earlier task left", "and this task passes a tensor there"
+LEFT, PASSED = "arguments: it reads the value that an earlier task left", "and this task passes a tensor there"
 
 
 def test_a_kernel_that_does_what_its_task_says() -> None:

@@ -1,4 +1,4 @@
-"""What is read of an orchestration's C++: payloads and their alternatives, kernels, uses of tensors; and hostile texts."""
+"""The data read from an orchestration's C++: payloads and their alternatives, kernels, uses of tensors; and hostile texts."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         "language/scale.py:52:13: golden-name",
     ),
 }
-"""What is planted: in which file, what it replaces, and what is found."""
+"""The seeded faults: the file, the replaced text, and the findings."""
 
 OF_THE_RUNTIME = {"orchestration-name", "scene-case", "spec-argument"}
 """Rules that compare a program with the sources of its runtime and its harness, which the fixture does not have."""

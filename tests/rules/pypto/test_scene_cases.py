@@ -215,11 +215,11 @@ def test_functions_that_need_not_be_there(change: tuple[str, str]) -> None:
 
 def test_arguments_that_the_builder_refuses() -> None:
     args = "return TaskArgsBuilder({})".format
-    twice = "two arguments have the name `a`, and `TaskArgsBuilder` refuses the second"
+    twice = "two arguments have the name `a`, and `TaskArgsBuilder` rejects the second"
     assert found(makes=args('TensorArg("a", x), Scalar("a", 1)')) == [('Scalar("a", 1)', twice)]
-    order = "a tensor stands behind a scalar, and `TaskArgsBuilder` refuses it: put all tensors first"
+    order = "a tensor follows a scalar, and `TaskArgsBuilder` rejects it: put all tensors first"
     assert found(makes=args('Scalar("n", 1), TensorArg("a", x)')) == [('TensorArg("a", x)', order)]
-    member = "`TaskArgsBuilder` has a member `specs`, and refuses the argument"
+    member = "`TaskArgsBuilder` has a member `specs`, and rejects the argument"
     assert found(makes=args('TensorArg("specs", x)'), golden="pass") == [('TensorArg("specs", x)', member)]
 
 

@@ -247,7 +247,7 @@ def test_counts_have_to_be_equal_where_they_add_up() -> None:
     files = program(signed("IN, IN, OUT", "IN, IN, OUT", "-"), MIXED, "sum")
     assert found(files, "PTO102") == [
         "[D.IN, D.IN, D.OUT]: the signatures of the task's kernels have 6 tensors (longest: kernel 0), "
-        "and its payload 3, [IN, IN, OUT]: nothing of it is dumped (`sum`, says the configuration)"
+        "and its payload 3, [IN, IN, OUT]: none of it is dumped (`sum`, says the configuration)"
     ]
     assert beside(files, "PTO102") == ["rt_submit_task(mixed, p): submitted here"]
 
@@ -381,7 +381,7 @@ def test_a_kernel_that_runs_twice_in_one_task_is_no_two_tasks() -> None:
 def test_a_scalar_before_a_tensor_shifts_the_rest() -> None:
     files = program(signed("IN, SCALAR, IN, OUT"))
     assert found(files, "PTO104") == [
-        "D.SCALAR: a scalar stands before a tensor in the signature of kernel 0, and shifts all directions after it: "
+        "D.SCALAR: a scalar precedes a tensor in the signature of kernel 0, and shifts all directions after it: "
         "put it last, or leave it out"
     ]
     assert [(item.code, item.severity.value) for item in lint(files).diagnostics] == [("PTO104", "warning")]

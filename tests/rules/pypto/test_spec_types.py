@@ -129,7 +129,7 @@ def arguments(spec: str, *, options: str = "", own: str = "", before: str = "") 
         ('TensorSpec("x", [8, 4])', ("TensorSpec", "`TensorSpec` needs an argument `dtype`")),
         (
             'TensorSpec("x", [8, 4], torch.float32, None, True, 0)',
-            ("0", "`TensorSpec` takes 5 arguments, and this one is one more"),
+            ("0", "`TensorSpec` takes 5 arguments, and this is one too many"),
         ),
         ('TensorSpec("x", [8, 4], torch.float32, shape=[8])', ("[8]", "`TensorSpec` gets `shape` twice")),
         (

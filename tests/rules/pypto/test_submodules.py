@@ -195,7 +195,7 @@ def test_findings_tell_of_the_pin_and_change_with_it(
     pin(root, OLD)
     first = lint()
     assert "PTO102" in first
-    assert "nothing of it is dumped (`sum`, says simpler `20548f43`, at which `runtime` is pinned)" in first
+    assert "none of it is dumped (`sum`, says simpler `20548f43`, at which `runtime` is pinned)" in first
     pin(root, NEW)
     assert "PTO102" not in lint()
     pin(root, OLD)

@@ -139,7 +139,7 @@ def test_promotion_is_said_of_outputs_and_refers_to_inputs() -> None:
         ("promote_int_to_float(x)", "`w` is an input; `promote_int_to_float` says what an output is")
     ]
     assert found(lint(tensors(x="int8", y="float64 | promote_int_to_float(z)"), "DTY104")) == [
-        ("z", "`promote_int_to_float(z)` must refer to an input, and `z` is none")
+        ("z", "`promote_int_to_float(z)` must refer to an input, and `z` is not one")
     ]
 
 

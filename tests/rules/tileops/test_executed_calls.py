@@ -1,4 +1,4 @@
-"""What the code returns, refuses and takes, executed on the calls that an entry describes, against what the entry declares."""
+"""The code executed on the calls that an entry describes, compared with the entry's declaration."""
 
 from __future__ import annotations
 

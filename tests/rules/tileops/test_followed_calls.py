@@ -140,7 +140,7 @@ def test_no_other_counts_that_are_certain(case: dict[str, str]) -> None:
 
 
 def test_the_roofline_of_an_op_whose_forward_is_not_followed() -> None:
-    """That nothing was bound yet is no refusal."""
+    """It is not a rejection if nothing was bound yet."""
     linted = lint(registering=LIBRARY, roofline=ROOFLINE)
     assert found(linted) == []
 

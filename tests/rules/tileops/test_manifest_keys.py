@@ -55,8 +55,8 @@ def test_keys_that_are_no_names_are_not_compared() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("PoolFwdOpIndices", "`Indices` stands behind `FwdOp`; a variant word stands before: `PoolIndicesFwdOp`"),
-        ("PoolBwdOpV2", "`V2` stands behind `BwdOp`; a variant word stands before: `PoolV2BwdOp`"),
+        ("PoolFwdOpIndices", "`Indices` follows `FwdOp`; a variant word goes before it: `PoolIndicesFwdOp`"),
+        ("PoolBwdOpV2", "`V2` follows `BwdOp`; a variant word goes before it: `PoolV2BwdOp`"),
     ],
 )
 def test_a_variant_word_stands_before_the_direction(name: str, message: str) -> None:

@@ -87,7 +87,7 @@ def test_where_the_code_does_not_tell_the_fix_is_a_guess() -> None:
     op = OP.replace("eps: float = 0.5", "eps: float = compute()")
     fix = lint("type: float, default: ", "MAN202", op).diagnostics[0].fix
     assert fix is not None
-    assert (fix.safety, fix.why_unsafe) == ("unsafe", "the default may be what is wrong, not the type")
+    assert (fix.safety, fix.why_unsafe) == ("unsafe", "the default may be wrong, not the type")
 
 
 def test_where_the_constructor_has_another_default_null_is_what_is_wrong() -> None:

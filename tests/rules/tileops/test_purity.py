@@ -1,4 +1,4 @@
-"""What is cached by an entry's content follows from it: no code, no other file is looked at."""
+"""Values cached by an entry's content depend only on it, and not on code or another file."""
 
 from __future__ import annotations
 

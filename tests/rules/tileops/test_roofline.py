@@ -117,8 +117,8 @@ FORMS = [
     ('N: "len(x)"', "x", f"`vars.N` uses `x`{SHAPES_ONLY}"),
     ('N: "(lambda: M)"', "lambda: M", f"`vars.N` uses `lambda: M`{SHAPES_ONLY}"),
     ('N: "torch.numel(x.shape)"', "torch.numel(x.shape)", f"`vars.N` uses `torch.numel(x.shape)`{SHAPES_ONLY}"),
-    ('x: "1"', "x", "the variable `x` hides what formulas know by that name; rename it"),
-    ('sum: "1"', "sum", "the variable `sum` hides what formulas know by that name; rename it"),
+    ('x: "1"', "x", "the variable `x` shadows a name that formulas can use; rename it"),
+    ('sum: "1"', "sum", "the variable `sum` shadows a name that formulas can use; rename it"),
     ('2N: "1"', "2N", "the variable `2N` is not a Python name"),
 ]
 

@@ -1,4 +1,4 @@
-"""What rows give by themselves: labels, values of params, shapes; and shapes that they leave out."""
+"""The values in a single row: labels, values of params, shapes; and omitted shapes."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ TWO = "inputs:\n  x: {dtype: float16}\n  w: {dtype: same_as(x)}\n  b: {dtype: sa
 
 def test_a_row_without_a_shape_that_the_others_give() -> None:
     linted = lint("WKL109", f"{ROW}, w_shape: [4], label: a\n{ROW}, eps: 1.0, b_shape: [4], label: b", TWO)
-    message = "the row has no `w_shape`, which the other rows give: it says nothing of the input `w`"
+    message = "the row has no `w_shape`, which the other rows have: it does not describe the input `w`"
     assert found(linted) == [(f"{{{ROW}, eps: 1.0, b_shape: [4], label: b}}", message)]
     assert [linted.text(side.place) for side in linted.diagnostics[0].related] == ["w_shape", "w"]
 

@@ -147,7 +147,7 @@ def test_the_description_names_every_demand_and_how_to_turn_one_on() -> None:
 def test_nothing_is_left_to_turn_on_when_all_is_asked_for() -> None:
     [found] = describe(project_of({"kit/manifest/a.yaml": MANIFEST}), TileopsOptions(spec=["latest"]))
     on = {(fact.value, fact.note) for fact in found.facts[1:] if fact.name in LATEST}
-    assert on == {("on", "asked for by `spec`")}
+    assert on == {("on", "requested by `spec`")}
     assert found.hint == ""
 
 

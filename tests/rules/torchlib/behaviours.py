@@ -246,7 +246,7 @@ WRITES = (
 
 
 def results(collector: CaseCollector) -> None:
-    """What fakes and kernels give back, and what they write."""
+    """The results of fakes and kernels, and the inputs that they write."""
     for returns, real, fake in FAKE_RESULTS:
         text = op("x: Tensor", f" -> {returns}", f"return {real}")
         text += f"\n\n@f.register_fake\ndef fake(x):\n    return {fake}\n"

@@ -86,7 +86,7 @@ NAMES = (
 
 
 def definitions(collector: CaseCollector) -> None:
-    """What infer_schema takes and refuses."""
+    """Signatures that infer_schema accepts and rejects."""
     for annotation in ANNOTATIONS:
         collector.add(f"type {annotation}", op(f"x: Tensor, a: {annotation}"))
     for annotation in RETURNS:

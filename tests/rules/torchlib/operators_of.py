@@ -1,4 +1,4 @@
-"""What the tests of the reader say of an operator: one line for each, as a person would note it."""
+"""The expected contents of an operator in the tests of the reader, one line each."""
 
 from __future__ import annotations
 

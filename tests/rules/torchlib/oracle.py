@@ -186,7 +186,7 @@ def _inputs() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _flat(output: object) -> list[object]:
-    """What is returned, one by one; a list of tensors counts as its tensors."""
+    """The returned values, one by one. A list of tensors counts as its tensors."""
     if isinstance(output, (tuple, list)):
         return [item for part in output for item in _flat(part)]
     return [output]

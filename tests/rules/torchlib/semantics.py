@@ -26,7 +26,7 @@ def spy(*args, **kwargs):
 
 
 def gets(op, *args, **kwargs):
-    """What the spy gets by a call."""
+    """The arguments that the spy receives from a call."""
     seen.clear()
     op(*args, **kwargs)
     return seen[0]

@@ -239,7 +239,7 @@ def _is_legal(items: Parameters, loose: bool = False) -> bool:
 
 
 def _legal(items: Parameters) -> Parameters:
-    """What Python takes: positional parameters before one without a default lose theirs."""
+    """Valid Python: positional parameters before one without a default lose their own default."""
     if _is_legal(items):
         return items
     cut = max(place for place in _places(items, False, False))

@@ -1,4 +1,4 @@
-"""What ``register_autograd`` registers: gradients, setup_context, what is saved."""
+"""Registrations by ``register_autograd``: gradients, setup_context, saved values."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ UNSEEN = {
 }
 
 ACCEPTED = {"dup": "REG506"}
-"""What torch accepts with a warning, and the rule that reports it."""
+"""Code that torch accepts with a warning, and the rule that reports it."""
 
 
 def reported(files: dict[str, str]) -> list[Diagnostic]:

@@ -1,4 +1,4 @@
-"""What C++ files define and register."""
+"""Definitions and registrations in C++ files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opschema_rules.torchlib.detection import TorchlibOptions
 
 
 def read(root: Path, text: str = "", **files: str) -> CppOperators:
-    """What `a.cpp` with that text, and other files (`utils__h`), define and register."""
+    """The definitions and registrations of `a.cpp` with that text, and of other files (`utils__h`)."""
     for name, content in {"a__cpp": text, **files}.items():
         (root / name.replace("__", ".")).write_bytes(content.encode())
     project = Project(Workspace(root))

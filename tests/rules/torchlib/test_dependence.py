@@ -1,4 +1,4 @@
-"""What a helper registers may depend on what it is given; the files that call it are then read."""
+"""The registrations of a helper may depend on its arguments; the files that call it are then read."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _imports(code: str) -> bool:
 
 
 def _asked(written: str, more: str = "") -> str | None:
-    """What the installed torch infers."""
+    """The schema that the installed torch infers."""
     torch = pytest.importorskip("torch")
     scope: dict[str, object] = {}
     exec(compile(f"{HEAD}{more}def f(x: {written}) -> None: ...\n", "ops.py", "exec", dont_inherit=True), scope)

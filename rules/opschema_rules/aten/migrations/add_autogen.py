@@ -1,4 +1,4 @@
-"""`add-autogen`: the lines `autogen: ...` that torchgen asks for, and those for operators that are to get an out variant."""
+"""`add-autogen`: writes the lines `autogen: ...` that torchgen requires, and those for operators that should get an out variant."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def add_autogen(draft: Draft, sites: Sequence[Site], options: AddAutogen) -> Ite
 
 
 def _line(native: NativeFile, group: Group, lonely: Container[Group], options: AddAutogen) -> _Line | None:
-    """The line that a group needs; None where it is right or nothing is asked."""
+    """Return the line that a group needs; None if it is right or not required."""
     base, names = group.base, wanted_names(group)
     if base is None or group in torn(groups_of(native)) or not groups_of(native).knows_all(group.key[0].base):
         return None
@@ -113,7 +113,7 @@ def _why_nothing(group: Group) -> str:
 
 
 def _is_right(group: Group, names: list[str]) -> bool:
-    """Whether torchgen generates what is listed."""
+    """Whether torchgen generates the listed operators."""
     return {item.name for item in group.generated} == set(names) == set(listed_names(group))
 
 

@@ -39,7 +39,7 @@ class BackendFromHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class _Work(msgspec.Struct, frozen=True):
-    """The work to do: the backend's YAML as it is (``path`` is where a new one goes)."""
+    """The migration's input: the backend's current YAML (``path`` is the place of a new one)."""
 
     path: str
     backend: BackendFile
@@ -49,7 +49,7 @@ class _Work(msgspec.Struct, frozen=True):
 
     @property
     def listed(self) -> set[str]:
-        """The operators that have a kernel by the YAML as it is."""
+        """Return the operators with a kernel in the current YAML."""
         return {item.name for item in self.backend.items if item.section in LISTS}
 
     def is_settled(self, item: Declaration) -> bool:
@@ -192,7 +192,7 @@ def _path(draft: Draft, options: BackendFromHeader) -> str:
 
 
 def _check_new(draft: Draft, path: str, options: BackendFromHeader) -> None:
-    """Refuse to make what would be no YAML of a backend.
+    """Refuse to create an invalid backend YAML.
 
     Raises:
         OptionError: see there.
@@ -220,7 +220,7 @@ def _head(header: Header, options: BackendFromHeader) -> str:
 
 
 def _new(path: str, text: str) -> BackendFile:
-    """A file that is not there yet."""
+    """Return a file that does not exist yet."""
     found = read_backend(YamlFile(Source(path, text), compose(text)), None)
     assert found is not None  # the text is a mapping
     return found

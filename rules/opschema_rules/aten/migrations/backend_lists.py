@@ -18,10 +18,10 @@ from opschema_rules.aten.migrations.list_text import ListItem, ListText, read_li
 from opschema_rules.aten.model import BackendFile, BackendItem
 
 KERNELS = ("supported", "full_codegen", "autograd")
-"""The lists of torchgen that say where an operator's kernel comes from; it stands in one of them."""
+"""The lists of torchgen that say where an operator's kernel comes from; an operator is in one of them."""
 
 MARKS = ("symint", "ir_gen")
-"""The lists of torchgen that say more of an operator which stands in one of the others."""
+"""The lists of torchgen with further properties of an operator from one of the others."""
 
 
 def backends(draft: Draft) -> list[BackendFile]:
@@ -63,7 +63,7 @@ def chosen(files: Sequence[BackendFile], pattern: str) -> list[BackendItem]:
 
 
 def moved_comments(draft: Draft, path: str, section: str, names: Collection[str]) -> Iterator[Note]:
-    """Notes on operators of a list that stand elsewhere now, with the comment above them: it may have been for others, too."""
+    """Yield notes on operators of a list that moved, with the comment above them: it may have been for others, too."""
     for backend in backends(draft):
         for item in backend.section(section) if backend.path == path else ():
             if item.name in names:
@@ -84,7 +84,7 @@ class Lists:
         self._flow: dict[str, list[Data]] = {}
 
     def headed(self, section: str, name: str) -> list[Place]:
-        """The comments that head others in a list, an operator the first of them.
+        """Return the comments at the head of several list items, the first of which is the operator.
 
         Raises:
             YamlEditError: the list is written in a way that is not edited.
@@ -108,7 +108,7 @@ class Lists:
         return [plain_item(self.backend, name) for item in items if item == name]
 
     def put(self, section: str, item: ListItem) -> None:
-        """Put an item into a list, which is made where there is none.
+        """Put an item into a list, which is created if it is missing.
 
         Raises:
             YamlEditError: the list is written in a way that is not edited.

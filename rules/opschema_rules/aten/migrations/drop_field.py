@@ -24,7 +24,9 @@ from opschema_rules.aten.torchgen_table import newest_torchgen
 
 
 class DropField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``field`` is what goes; ``op`` chooses entries by names or shell patterns, ``value`` those where the field is written so."""
+    """``field`` is the field to remove; ``op`` selects entries by names or shell patterns, ``value`` those with that value of
+    the field.
+    """
 
     field: str
     op: list[str] = []
@@ -92,13 +94,13 @@ def _entries(draft: Draft) -> Iterator[_Entry]:
 
 
 def _check(draft: Draft, entries: Sequence[_Entry], options: DropField) -> None:
-    """Refuse what no entry can do without, and what is misspelt.
+    """Refuse fields that no entry can do without, and misspelt ones.
 
     Raises:
         OptionError: naming the option.
     """
     if options.field == "func":
-        raise OptionError("-o field=func: an entry is none without it")
+        raise OptionError("-o field=func: every entry needs it")
     if not entries or draft.changes:
         return
     present = {key.value for entry in entries for key, _ in entry.node.pairs() if key.kind == "scalar"}
@@ -114,7 +116,7 @@ def _check(draft: Draft, entries: Sequence[_Entry], options: DropField) -> None:
 
 
 def _written(file: YamlFile, node: Node) -> str:
-    """A scalar's text, or a collection as it is written."""
+    """Return a scalar's text, or a collection as written."""
     return node.value if node.kind == "scalar" else file.source.text[node.start : node.end]
 
 

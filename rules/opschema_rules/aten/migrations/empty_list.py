@@ -19,7 +19,7 @@ _ORDER: Order = "ascii"
 
 
 class EmptyList(msgspec.Struct):
-    """``items`` are written at ``at`` below ``key``, which is empty where the file has it; what is at ``value`` goes."""
+    """``items`` are written at ``at`` below ``key``, which is empty if the file has it; the text at ``value`` is removed."""
 
     file: YamlFile
     key: str
@@ -47,7 +47,7 @@ class EmptyList(msgspec.Struct):
 
 
 def empty_list(backend: BackendFile, section: str) -> EmptyList:
-    """The list of a key whose value is empty, or that is not there.
+    """Return the list of a key with an empty value, or of a missing key.
 
     Raises:
         YamlEditError: the key is written twice, or the file is not a block of keys.

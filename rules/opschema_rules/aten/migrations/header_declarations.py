@@ -1,4 +1,4 @@
-"""The kernels that a hand-kept header declares, each with the operator that asks for it, or why it has none."""
+"""The kernels that a hand-written header declares, each with the operator that requires it, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Declaration(msgspec.Struct, frozen=True):
-    """A declaration and the operators whose kernel it is: one if it is known, several if it may be of any of them.
+    """A declaration and the operators whose kernel it is: one if it is known, several if it may be any of them.
 
     ``symint`` says that the kernel takes SymInt; ``reason`` why there is no operator, or not only one.
     """
@@ -39,7 +39,7 @@ class Declaration(msgspec.Struct, frozen=True):
 
 
 def read_header(project: Project, path: str, name: str, operators: Operators) -> Header:
-    """The class ``name`` of a header; empty, the only one that has methods which are called as kernels are.
+    """Read the class ``name`` of a header; if empty, the only one with methods that have names of kernels.
 
     Raises:
         OptionError: there is no such header or class, or several classes may be meant; or C++ cannot be read.

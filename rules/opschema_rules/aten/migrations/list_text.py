@@ -1,4 +1,4 @@
-"""A block list of operators as text: each item with the lines that are its own, and what stands between them.
+"""A block list of operators as text: each item with its own lines, and the text between items.
 
 A comment above an item is its own unless it plainly heads several: it stands above the first one, speaks of those "below",
 "following" or of a note, is a line of dashes, or has a blank line or an item that is commented out under it. One that names
@@ -34,12 +34,12 @@ class ListItem(msgspec.Struct, frozen=True):
 
     @property
     def has_comment(self) -> bool:
-        """Whether a comment stands above it that is its own."""
+        """Whether it has its own comment above it."""
         return self.text.startswith("#")
 
 
 class Stretch(msgspec.Struct):
-    """Items that stand together; ``head`` are the comments and blank lines above them, which stay, at ``span``."""
+    """Adjacent items; ``head`` are the comments and blank lines above them, which stay, at ``span``."""
 
     head: str
     span: Span
@@ -67,7 +67,7 @@ class ListText(msgspec.Struct):
         return [name for stretch in self.stretches for name in stretch.names]
 
     def edits(self) -> Iterator[Edit]:
-        """Write the list as it is now, line by line; one without items as ``[]``."""
+        """Yield the edits that write the current list, line by line; an empty one as ``[]``."""
         if not self.names:
             yield Edit(Span(self.colon, self.colon), " []")
         old = _LINE.findall(self.file.source.text[self.span.start : self.span.end])
@@ -86,7 +86,7 @@ class ListText(msgspec.Struct):
             yield self.separator.join(indented(item.text, self.indent) for item in stretch.items)
 
     def headed(self, name: str) -> list[Span]:
-        """The comments that head others, an operator the first of them."""
+        """Return the comments at the head of several items, the first of which is the operator."""
         return [item.span for item in self.stretches if item.names[:1] == [name] and "#" in item.head]
 
     def take(self, name: str) -> list[ListItem]:
@@ -144,18 +144,20 @@ def _refuse_odd(file: YamlFile, node: Node) -> None:
 
 
 def _separator(between: Sequence[str]) -> str:
-    """The blank lines between any two items that stand together."""
+    """Return the blank lines between any two adjacent items."""
     return "" if "" in between else min((text for text in between if not text.strip()), key=len, default="")
 
 
 def _pieces(backend: BackendFile, section: str, node: Node, line: int) -> Iterator[tuple[str, Span, ListItem]]:
-    """Each item, with what stands above it and is not its own, and where; ``line`` is the first one below the list's key."""
+    """Yield each item, with the text above it that is not its own, and its place; ``line`` is the first one below the list's
+    key.
+    """
     file, indent = backend.file, column(backend.file, node.start)
     names = {item.node.start: item.name for item in backend.section(section)}
     for number, item in enumerate(node.items):
         span = entry(file, node, number)
         if not begins_line(file, span.start):
-            raise YamlEditError("its first item stands behind another dash or key", span)
+            raise YamlEditError("its first item follows another dash or key on its line", span)
         name, dash = names.get(item.start, ""), line_of(file, span.start)
         above = [_line(file, at) for at in range(line, dash)]
         head = _head_lines(above, indent, name, first=not number)
@@ -197,7 +199,7 @@ def _head_lines(above: list[str], indent: int, name: str, *, first: bool) -> int
 
 
 def _tells_name(comment: str, name: str) -> bool:
-    """Whether a comment names an operator, in a way that is not a word of plain English."""
+    """Whether a comment names an operator, in a form that is not a word of plain English."""
     quoted = f"`{name}`" in comment
     return quoted or (
         ("_" in name or "." in name) and re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", comment) is not None

@@ -223,7 +223,7 @@ def _change(lists: Lists, place: Place, move: Move) -> Iterator[Note]:
         if item != plain:
             yield Note(
                 place,
-                f"what was written beside an item of `{move.name}` was moved with it: `{' '.join(item.text.split())}`",
+                f"the text next to an item of `{move.name}` was moved with it: `{' '.join(item.text.split())}`",
             )
 
 

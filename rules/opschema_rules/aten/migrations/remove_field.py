@@ -10,7 +10,7 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import remove_key
 
 _SHOWN = 60
-"""The number of characters of a comment that a note shows."""
+"""The number of characters of a comment to show in a note."""
 
 _BREAK = r"[ \t]*(?:\r\n|\r(?!\n)|\n)"
 _APART = re.compile(rf"{_BREAK}(?={_BREAK}\s*#)")
@@ -29,7 +29,7 @@ def remove_field(file: YamlFile, entry: Node, name: str) -> list[Edit]:
 
 
 def _spared(text: str, edit: Edit, end: int) -> Edit:
-    """An edit that ends before comments which stand apart from what ends at ``end``."""
+    """Return an edit that ends before comments separate from the part that ends at ``end``."""
     apart = _APART.search(text, max(end, edit.span.start), edit.span.end)
     if apart is None or edit.span.start > end:
         return edit
@@ -37,7 +37,7 @@ def _spared(text: str, edit: Edit, end: int) -> Edit:
 
 
 def lost_comments(file: YamlFile, edits: Iterable[Edit]) -> Iterator[str]:
-    """The first line of each comment, on lines of its own, that goes with what edits remove."""
+    """Yield the first line of each comment, on lines of its own, that edits remove."""
     for edit in edits:
         above = False
         for line in file.source.text[edit.span.start : edit.span.end].splitlines():

@@ -94,7 +94,7 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
     if done and options.new not in known:
         yield Note(
             done[0].places[0],
-            f"torchgen knows no dispatch key `{options.new}`{did_you_mean(nearest(options.new, known))}",
+            f"torchgen has no dispatch key `{options.new}`{did_you_mean(nearest(options.new, known))}",
         )
     yield from _consequences(done, options)
     draft.settle()
@@ -102,7 +102,7 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
 
 
 def _check_names(options: RenameDispatchKey) -> None:
-    """Refuse what can be no key.
+    """Refuse names that cannot be a key.
 
     Raises:
         OptionError: naming the option.
@@ -158,7 +158,7 @@ def _use(entry: Entry, name: str) -> _Use | None:
 
 
 def _keys(entry: Entry) -> Iterator[tuple[str, Place]]:
-    """The dispatch keys that stand in an entry itself, not in what an alias shares with it."""
+    """Yield the dispatch keys in an entry itself, not those that an alias shares with it."""
     if isinstance(entry, BackendFile):
         node = entry.get("backend")
         if node is not None and string(node):
@@ -197,7 +197,7 @@ def _is_alone(entry: NativeEntry, use: _Use) -> bool:
 
 
 def _left(draft: Draft, options: RenameDispatchKey) -> Iterator[Note]:
-    """Comments and code that still have the old key; none while an entry has it, for then they may be right."""
+    """Yield notes on comments and code with the old key; none while an entry has it, as they may then be right."""
     if any(key == options.old for entry in _entries(draft) for key, _ in _keys(entry)):
         return
     for place in in_comments(draft.project, options.old, draft.loaded.files):

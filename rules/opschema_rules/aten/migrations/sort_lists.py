@@ -84,7 +84,7 @@ def sort_lists(draft: Draft, sites: Sequence[Site], options: SortLists) -> Itera
 
 
 def _stretches(backend: BackendFile, section: str) -> list[list[str]]:
-    """The operators that stand together; all of them where the list's text cannot be read."""
+    """Return the groups of adjacent operators; a single group if the list's text cannot be parsed."""
     try:
         return [stretch.names for stretch in read_list(backend, section).stretches]
     except YamlEditError:
@@ -92,7 +92,7 @@ def _stretches(backend: BackendFile, section: str) -> list[list[str]]:
 
 
 def _sort(text: ListText, order: Order) -> Iterator[str]:
-    """Sort a list; the operators with a comment that stand elsewhere now."""
+    """Sort a list. Yield the operators with a comment that moved."""
     key = sort_key(order)
     for stretch in text.stretches:
         before = stretch.items

@@ -15,7 +15,7 @@ _FLAG = re.compile(r":[ \t]+(true|True)\b")
 
 
 def set_structured(out: NativeEntry, inherits: str) -> list[Edit]:
-    """Write ``structured: True`` and ``structured_inherits`` behind the schema.
+    """Return edits that write ``structured: True`` and ``structured_inherits`` after the schema.
 
     Raises:
         YamlEditError, ValueError: the editor refuses.
@@ -25,7 +25,7 @@ def set_structured(out: NativeEntry, inherits: str) -> list[Edit]:
 
 
 def delegate_edits(entry: NativeEntry, out: str, dropped: Sequence[DispatchItem]) -> list[Edit]:
-    """Write ``structured_delegate`` behind the schema, and take dispatch keys out.
+    """Return edits that write ``structured_delegate`` after the schema, and remove dispatch keys.
 
     Raises:
         YamlEditError, ValueError: the editor refuses.
@@ -47,7 +47,7 @@ def _fitting(entry: NativeEntry, edits: list[Edit]) -> list[Edit]:
 
 
 def _set(entry: NativeEntry, fields: dict[str, str | bool]) -> list[Edit]:
-    """Set fields, new ones together behind the schema."""
+    """Return edits that set fields, new ones together after the schema."""
     edits: list[Edit] = []
     added = ""
     for name, value in fields.items():

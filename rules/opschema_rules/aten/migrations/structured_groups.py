@@ -29,7 +29,7 @@ def outs_of(native: NativeFile, out: NativeEntry) -> list[str]:
 
 
 def is_ported(native: NativeFile, group: Group, keep: Collection[str]) -> bool:
-    """Whether the group is a structured kernel and delegates that have none of its keys."""
+    """Whether the group is a structured kernel and delegates without any of its keys."""
     out = group.variants.get("out")
     if out is None or out.schema is None or out.flag("structured") is not True:
         return False
@@ -97,7 +97,7 @@ def _of_entry(native: NativeFile, entry: NativeEntry, out: NativeEntry, keep: Co
 
 
 def _lost(native: NativeFile, entry: NativeEntry, out: NativeEntry) -> Sequence[str]:
-    """The keys of a delegate that nothing would stand for any more."""
+    """Return the keys of a delegate that nothing would replace."""
     known = dispatch_of(out) or frozenset()
     return sorted({item.key for item in entry.dispatch()} & native.torchgen.vocabulary.structured - known)
 

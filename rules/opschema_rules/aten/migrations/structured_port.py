@@ -22,11 +22,11 @@ from opschema_rules.aten.proofs import KEPT
 from opschema_rules.aten.signatures import full_name
 
 _MANY = 5
-"""Overloads that are told where a name lacks one."""
+"""Maximum number of overloads to name if a name lacks one."""
 
 
 class StructuredPort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``op`` names the operators by any of their variants, ``inherits`` is what the meta class inherits from.
+    """``op`` names the operators by any of their variants, ``inherits`` is the base of the meta class.
 
     ``keep`` are composite dispatch keys that the delegates keep.
     """
@@ -37,7 +37,7 @@ class StructuredPort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Port(msgspec.Struct, frozen=True):
-    """A group and the file that it stands in; ``named`` is the entry by which it was chosen."""
+    """A group and its file; ``named`` is the entry by which it was selected."""
 
     native: NativeFile
     group: Group
@@ -113,7 +113,9 @@ def _ports(draft: Draft, options: StructuredPort) -> Iterator[_Port]:
         raise OptionError("-o op= names no operator")
     for key in options.keep:
         if key not in COMPOSITE:
-            raise OptionError(f"-o keep={key}: it is none of {listed(COMPOSITE)}, which alone would go")
+            raise OptionError(
+                f"-o keep={key}: it is not one of {listed(COMPOSITE)}, the only keys that would be removed"
+            )
     for name in options.op:
         if natives and name not in names:
             raise OptionError(f"-o op={name}: there is no such entry{_meant(name, names)}")
@@ -135,7 +137,7 @@ def _delegates(group: Group) -> list[NativeEntry]:
 
 
 def _apply(draft: Draft, port: _Port, options: StructuredPort, uses: Counter[str]) -> list[Note]:
-    """Draft the port of one group; the notes on what is left to do.
+    """Draft the port of one group. Return the notes on what remains to do.
 
     Raises:
         YamlEditError, ValueError: the editor refuses.
@@ -162,7 +164,7 @@ def _changed(port: _Port, entry: NativeEntry, items: Sequence[DispatchItem]) -> 
     """Describe work that the delegate did for all backends, and does no more."""
     composites = [item.key for item in items if item.key in COMPOSITE]
     if composites:
-        return f"`{entry.name}` had {listed(composites)}; what is generated instead calls `{port.group.variants['out'].name}`"
+        return f"`{entry.name}` had {listed(composites)}; the generated code instead calls `{port.group.variants['out'].name}`"
     implicit = entry.get("dispatch") is None and entry.get("structured_delegate") is None
     if implicit and entry is port.group.variants["functional"]:
         return f"`{entry.name}` was CompositeImplicitAutograd: it needs a derivative of its own now"

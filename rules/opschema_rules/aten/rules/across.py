@@ -1,4 +1,4 @@
-"""Operators that torchgen cannot tell from each other, and names that it keeps for something else."""
+"""Operators that torchgen cannot distinguish, and names that it reserves."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ _KEYWORDS = frozenset(keyword.kwlist)
 def in_place_with_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator is in-place and has out arguments.
 
-    By its name it writes `self`, by its arguments it writes another tensor, and torchgen knows no such kind of operator.
+    By its name it writes `self`, by its arguments it writes another tensor, and torchgen has no such kind of operator.
 
     Bad:
 

@@ -1,4 +1,4 @@
-"""The field ``autogen``: what torchgen generates must be listed, and what is listed must be generated."""
+"""The field ``autogen``: generated operators must be listed, and listed ones must be generated."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _judged(groups: Groups) -> Iterator[Group]:
-    """The groups that are whole, so that what torchgen generates for them is certain."""
+    """Yield the complete groups, for which it is certain what torchgen generates."""
     for group in groups.all:
         if len(group.variants) == 1 and "autogen" not in next(iter(group.variants.values())).fields:
             continue  # nothing is listed, and nothing is generated
@@ -92,7 +92,7 @@ def _judged(groups: Groups) -> Iterator[Group]:
 
 
 def _unknown(group: Group, given: list[str]) -> list[str]:
-    """Names that are listed and not generated; torchgen lets them stand where it skips an operator, if they are right."""
+    """Return names that are listed and not generated; torchgen allows them if it skips an operator, provided they are right."""
     if not given:
         return []
     known = [item.name for item in group.wanted]
@@ -175,7 +175,7 @@ def _wrong_items(group: Group, entry: NativeEntry) -> Iterator[Diagnostic]:
 
 
 def _unspaced(entry: NativeEntry, items: list[tuple[str, Span]]) -> Diagnostic:
-    """Names that nothing but a comma, or a comma and two spaces, stands between."""
+    """Return a finding on names separated by only a comma, or a comma and two spaces."""
     node = entry.get("autogen")
     names = [part.strip() for name, _ in items for part in name.split(",") if part.strip()]
     fix = yaml_fix(entry, "write `, ` between the names", partial(autogen_edits, entry, names))

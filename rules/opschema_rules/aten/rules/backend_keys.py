@@ -1,4 +1,4 @@
-"""The keys of a backend's YAML: which there are, which must be there, and what each holds."""
+"""The keys of a backend's YAML: allowed and required ones, and the values of each."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
         if name == "extra_headers":
             message = "torchgen names the key `extra_headers` in its messages and refuses it; leave it out"
         elif near is not None:
-            message = f"torchgen knows no key `{name}`; did you mean `{near}`?"
+            message = f"torchgen has no key `{name}`; did you mean `{near}`?"
         else:
             known = _keys(backend)
             keys = listed([*(key for key in _KEYS if key in known), *sorted(known.difference(_KEYS))])
-            message = f"torchgen knows no key `{name}`; there are {keys}"
+            message = f"torchgen has no key `{name}`; there are {keys}"
         yield Diagnostic(message, backend.at(backend.written[name][0]), fix=_renaming(backend, name, near))
 
 
@@ -189,7 +189,9 @@ def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
 
 
 def _depth(backend: BackendFile) -> int | None:
-    """The most namespaces; None of a file with options of operators, unless the tree is built with a torchgen that takes none."""
+    """Return the maximum number of namespaces; None for a file with options of operators, unless the tree is built with a
+    torchgen that rejects them.
+    """
     limits, reference = backend.torchgen.limits, backend.reference
     certain = limits.takes_options is not None and reference is not None and reference.certain
     newer = not certain and any(item.options is not None for item in backend.items)
@@ -204,7 +206,7 @@ def _flag_fault(backend: BackendFile, name: str) -> str:
 
 
 def _name_fault(name: str, node: Node, most: int | None) -> str:
-    """Describe what is wrong with the value of a key that holds a name; an empty one is another rule's business."""
+    """Describe what is wrong with the value of a key that holds a name; an empty one is left to another rule."""
     text = string(node)
     if text is None:
         return "" if kind_of(node) == "nothing" else f"is a name, and this is {kind_of(node)}"

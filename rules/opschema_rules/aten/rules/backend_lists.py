@@ -15,7 +15,7 @@ from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.fields import kind_of
 
 _MAY_BE_EMPTY = ("supported", "symint")
-"""The lists that torchgen reads as empty when nothing stands behind the key."""
+"""The lists that torchgen reads as empty if the key has no value."""
 
 
 @rule("ATN605", "backend-list", pure=True)
@@ -118,7 +118,9 @@ def _mapping_fault(backend: BackendFile, section: str, item: Node) -> Diagnostic
         return _refused_options(backend, first) or _option_fault(backend, item)
     options = backend.file.document.follow(item.items[1])
     if kind_of(options) == "nothing" and len(item.items) > 2:
-        message = f"indent the options of `{first.value}` deeper than its name; as they stand they are further names"
+        message = (
+            f"indent the options of `{first.value}` deeper than its name; at this indentation they are further names"
+        )
         return Diagnostic(message, backend.at(item.items[2]), (backend.related(first, "the operator"),))
     if not options.is_mapping or len(item.items) > 2:
         message = f"`{first.value}` is followed by `:`, and options are to come: `{first.value}: {{structured: true}}`"

@@ -1,4 +1,4 @@
-"""The operators that a backend lists: how they are named, whether they exist, and whether they stand once."""
+"""The operators that a backend lists: their names, whether they exist, and whether they are repeated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
 
 KERNELS = ("supported", "full_codegen")
-"""The lists of what is registered under the backend's key."""
+"""The lists of operators registered under the backend's key."""
 
 MAX_GUESSES = 25
 """Unknown operators for which candidates are sought."""
@@ -191,7 +191,7 @@ def _certain(backend: BackendFile, name: str, items: Sequence[BackendItem]) -> D
 
 
 def _unlisted(backend: BackendFile, name: str, items: Sequence[BackendItem], *, search: bool) -> Diagnostic | None:
-    """An operator that the reference does not have, with what it may be meant to be, or the releases that have it."""
+    """Return a finding on an operator that the reference does not have, with the probable meaning, or the releases that have it."""
     reference = backend.reference
     if reference is None:
         return _of_no_release(backend, name, items) if backend.dialect == OPERATOR_LIST.name else None
@@ -208,7 +208,7 @@ def _unlisted(backend: BackendFile, name: str, items: Sequence[BackendItem], *, 
 
 
 def _of_no_release(backend: BackendFile, name: str, items: Sequence[BackendItem]) -> Diagnostic | None:
-    """An operator of a vendor's list that no known release has, though they have other overloads of it."""
+    """Return a finding on an operator of a vendor's list that no known release has, although they have other overloads of it."""
     base = name.partition(".")[0]
     overloads = sorted(other for other in operator_releases() if other.partition(".")[0] == base)
     if not overloads:
@@ -219,7 +219,7 @@ def _of_no_release(backend: BackendFile, name: str, items: Sequence[BackendItem]
 
 
 def _is_meant_for_aten(reference: Reference, name: str) -> bool:
-    """Whether an operator of a vendor's list is not one of its own: ATen has other overloads of it, or had it."""
+    """Whether an operator of a vendor's list is not its own: ATen has other overloads of it, or had it."""
     return reference.certain if is_known(name) else name.partition(".")[0] in reference.catalogue.overloads
 
 

@@ -59,7 +59,7 @@ def symint_unlisted(backend: BackendFile) -> Iterator[Diagnostic]:
 
 
 def _is_read(backend: BackendFile) -> bool:
-    """Whether no list of kernels may stand in what is malformed or misspelt."""
+    """Whether no list of kernels may be hidden in malformed or misspelt text."""
     lists = map(backend.get, (*KERNELS, "autograd"))
     words = all(key.kind == "scalar" for key, _ in backend.node.pairs())
     return (
@@ -70,7 +70,7 @@ def _is_read(backend: BackendFile) -> bool:
 
 
 def _exists(backend: BackendFile, item: BackendItem) -> bool:
-    """Whether the operator is not one that another rule finds to be unknown."""
+    """Whether the operator is not reported as unknown by another rule."""
     reference = backend.reference
     return reference is None or not reference.catalogue.complete or item.name in reference.catalogue.by_name
 

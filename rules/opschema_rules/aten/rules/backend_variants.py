@@ -1,4 +1,4 @@
-"""Operators of a backend in the light of their variants and of what PyTorch makes of others."""
+"""Operators of a backend in relation to their variants and to PyTorch's composites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML of a backend that torchgen's loader refuses before anything of it is checked."""
+"""Backend YAML that torchgen's loader rejects before it checks anything."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def repeated_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     for key, _ in backend.node.pairs():
         earlier = first.setdefault(key.value, key) if key.kind == "scalar" else key
         if earlier is not key:
-            message = f"`{key.value}` appears twice; put what both hold under one"
+            message = f"`{key.value}` appears twice; merge their contents under one"
             yield Diagnostic(message, backend.at(key), (backend.related(earlier, "it appears here first"),))
 
 
@@ -83,7 +83,7 @@ def backend_yaml(backend: BackendFile) -> Iterator[Diagnostic]:
         if target.kind != "scalar":
             yield Diagnostic(f"a key of a backend's YAML is a word, and this is {kind_of(target)}", backend.at(key))
         elif key.value == "<<" and not key.style:
-            yield Diagnostic("torchgen's loader knows no merge (`<<`); write the keys out", backend.at(key))
+            yield Diagnostic("torchgen's loader does not support merges (`<<`); write the keys out", backend.at(key))
     for node in backend.node.walk() if "!" in backend.file.source.text else ():
         if node.tag not in TAGS:
             yield Diagnostic(f"torchgen's loader refuses the tag `{node.tag[:80]}`; leave it out", backend.at(node))

@@ -224,7 +224,7 @@ _CPP = {"int": "int64_t", "float": "double", "SymInt": "c10::SymInt", "SymBool":
 
 
 def _cpp(schema: OperatorSchema) -> str:
-    """The C++ type of what an operator returns, as ``torchgen.api.cpp.returns_type`` writes it of plain tensors."""
+    """Return the C++ type of an operator's result, as ``torchgen.api.cpp.returns_type`` writes it for plain tensors."""
     types = [_cpp_type(item.type) for item in schema.returns]
     return "void" if not types else types[0] if len(types) == 1 else f"::std::tuple<{','.join(types)}>"
 

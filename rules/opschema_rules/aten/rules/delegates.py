@@ -271,7 +271,7 @@ def _half_structured(entry: NativeEntry, out: NativeEntry) -> Diagnostic:
     ):  # what delegates may have none of these
         related.append(entry.related(entry.inner(node, span), f"its own kernel for `{name}`"))
     edit = partial(insert_key, entry.file, entry.node, "structured_delegate", value=name_of(out), after="func")
-    why = "the kernels of the out variant then stand for its own"
+    why = "the kernels of the out variant then replace its own"
     fix = yaml_fix(entry, f"add `structured_delegate: {name_of(out)}`", edit, why) if len(related) == 1 else None
     return found(entry, entry.place.span, message, *related, fix=fix)
 

@@ -165,7 +165,7 @@ def deprecated_call(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
 def _unknown(name: str, names: list[str]) -> str:
     spaced = name.replace(",", ", ").split() if "," in name else [name.strip()]
     if len(spaced) > 1 or name.strip() != name:
-        return "a comma and one space stand between arguments"
+        return "arguments are separated by a comma and one space"
     return (
         f"the signature has no `{name}`{did_you_mean(nearest(name, names)) or f'; its arguments are {listed(names)}'}"
     )

@@ -1,4 +1,4 @@
-"""The names before the colons of derivatives.yaml: whose formula stands behind them."""
+"""The names before the colons of derivatives.yaml, which have the formulas."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _BUILTIN = frozenset({"not_implemented", "wrap_opt_if"})
 
 @rule("ATN436", "derivative-unknown-function", severity="warning", pure=True)
 def derivative_unknown_function(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula calls a function that resembles an operator, or an operator as a method that is none.
+    """A formula calls an unknown function named like an operator, or calls an operator as a method that does not exist.
 
     Functions of the namespace `at`, and methods of the operator's tensors and of gradients are compared with PyTorch's
     operators and their `variants`; other functions may be helpers in C++, except those called almost like

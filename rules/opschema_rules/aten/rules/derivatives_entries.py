@@ -175,7 +175,7 @@ def _formulas(entry: DerivativeEntry, table: Node, leave_out: tuple[str, ...]) -
         if key.kind != "scalar" or (key.value == "<<" and not key.style):
             continue
         if string(key) is None:
-            message = f"a formula stands behind the names of arguments or outputs, not behind {written(key)}"
+            message = f"a formula follows the names of arguments or outputs, not {written(key)}"
             yield found(entry, key, message)
         elif not (string(node) or "").strip():
             yield _no_formula(entry, key, value, node)
@@ -272,7 +272,9 @@ def _derivative_beside_dispatch(entry: DerivativeEntry) -> Iterator[Diagnostic]:
         return
     for key, _ in entry.node.pairs():
         if key.kind == "scalar" and key.value not in NOT_FORMULAS:
-            message = f"`{key.value}` stands beside `dispatch` and is dropped; it belongs below a dispatch key, as `{DEFAULT}`"
+            message = (
+                f"`{key.value}` is next to `dispatch` and is dropped; it belongs below a dispatch key, as `{DEFAULT}`"
+            )
             yield found(entry, key, message, entry.related(table[0], "formulas are taken from here"))
 
 

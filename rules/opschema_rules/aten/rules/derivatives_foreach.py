@@ -101,7 +101,7 @@ def _made(derivatives: DerivativesFile) -> Iterator[Operator]:
 
 
 def _demanding(derivatives: DerivativesFile) -> Iterator[Operator]:
-    """The in-place operators over lists whose derivative torchgen asks for."""
+    """Yield the in-place operators over lists for which torchgen requires a derivative."""
     never = derivatives.torchgen.autograd.foreach
     for operator in _over_lists(derivatives):
         schema = operator.schema
@@ -111,7 +111,7 @@ def _demanding(derivatives: DerivativesFile) -> Iterator[Operator]:
 
 
 def _over_lists(derivatives: DerivativesFile) -> Iterator[Operator]:
-    """The operators over lists; none for a torchgen that makes no derivatives of them."""
+    """Yield the operators over lists; none for a torchgen that makes no derivatives of them."""
     if not derivatives.torchgen.autograd.maps_foreach or derivatives.native is None or not derivatives.complete:
         return
     for entry in derivatives.native.entries:
@@ -178,7 +178,7 @@ def _misfit(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _unmade(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
-    """The reason why torchgen cannot make a derivative of the one that it finds."""
+    """Yield a finding with the reason why torchgen cannot adapt the derivative that it finds."""
     block = next((item for item in definition.blocks if item.dispatch == DEFAULT), None)
     if block is None:
         return

@@ -1,4 +1,4 @@
-"""The C++ of backward formulas in derivatives.yaml: what torchgen refuses, and what no compiler takes."""
+"""The C++ of backward formulas in derivatives.yaml: text that torchgen rejects, or that does not compile."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _accessors(formula: Formula) -> Iterator[Diagnostic]:
     for match in FORBIDDEN.finditer(formula.text):
         span, said = Span(*match.span(1)), match.group(1)
         message = f"`{said}` fails for symbolic shapes; torchgen wants `sym_{said}`"
-        why = "what takes the result must take SymInts"
+        why = "the function that takes the result must accept SymInts"
         fix = respelling(formula.entry, formula.node, span, f"sym_{said}", why_unsafe=why)
         yield found(formula.entry, formula.span(*span), message, fix=fix)
 
@@ -205,7 +205,7 @@ def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 @rule("ATN429", "derivative-unknown-variable", severity="warning", pure=True)
 def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula uses a name that is no argument, no output and no gradient of the operator.
+    """A formula uses a name that is not an argument, output or gradient of the operator.
 
     A formula uses the operator's arguments, its outputs (`result`, or their names), `grad`, `grads`, `grad_NAME`, and in
     forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. torchgen treats any other name as C++.

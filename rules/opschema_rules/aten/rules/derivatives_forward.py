@@ -18,7 +18,7 @@ from opschema_rules.aten.signatures import full_name
 
 
 def _is_tensor_list(argument: Argument) -> bool:
-    """``Tensor[]``, which a formula handles entirely by itself."""
+    """Whether it is a ``Tensor[]``, which a formula handles entirely by itself."""
     inner = argument.type.inner
     return inner is not None and not argument.type.optional and inner.name == "Tensor"
 
@@ -289,5 +289,5 @@ def forward_without_tangent(derivatives: DerivativesFile) -> Iterator[Diagnostic
             if not (formula.is_automatic or any(uses(formula.text, f"{name}_t") for name in names)):
                 wanted = f"; it uses one of {listed([f'{name}_t' for name in names])}" if names else ""
                 yield found(
-                    formula.entry, formula.whole, f"a forward formula is made of tangents, and here is none{wanted}"
+                    formula.entry, formula.whole, f"a forward formula needs a tangent, and this one has none{wanted}"
                 )

@@ -107,7 +107,7 @@ def gradients_mixed(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 
 def _first(block: Block, name: str) -> tuple[str, Span] | None:
-    """A gradient's name and the first place where it stands, if torchgen finds it."""
+    """Return a gradient's name and its first place, if torchgen finds it."""
     for text, formula in zip(block.searched, block.backward, strict=True):
         if name in text and uses(text, name):
             return name, formula.span(*next(places(formula.text, name)))

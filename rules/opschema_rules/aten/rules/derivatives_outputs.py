@@ -87,14 +87,14 @@ def _flags(entry: DerivativeEntry, items: list[Node]) -> Iterator[Diagnostic]:
     for item in items:
         text = string(item)
         if text is not None and len(items) > 1:
-            message = "a condition can stand only by itself, for an operator with one output; else booleans stand here"
+            message = "a condition must be the only item, for an operator with one output; otherwise the items must be booleans"
             yield found(entry, item, message)
         elif text is not None and _is_slip(entry, text):
             near = nearest(text, ("True", "False"), 0.74)
             message = f"`{text}` is a condition in C++, where it means nothing; write `{near or text}` without quotes"
             yield found(entry, item, message)
         elif text is None and not isinstance(scalar_value(item) if item.kind == "scalar" else None, bool):
-            yield found(entry, item, f"an output has a derivative or not: a boolean stands here, not {written(item)}")
+            yield found(entry, item, f"an output has a derivative or not: this must be a boolean, not {written(item)}")
 
 
 def _is_slip(entry: DerivativeEntry, text: str) -> bool:

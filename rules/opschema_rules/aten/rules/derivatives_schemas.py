@@ -108,7 +108,7 @@ def _said(stretch: Stretch) -> str:
         return f"which has `{theirs.strip()}` here, too" if theirs.strip() else "which is spaced otherwise here"
     if not theirs.strip():
         return f"which has no `{mine.strip()}`"
-    return f"which has `{theirs}` where `{mine}` stands here"
+    return f"which has `{theirs}` instead of `{mine}`"
 
 
 def _keeps_names(text: SchemaText, meant: Operator) -> bool:

@@ -21,7 +21,7 @@ NESTED, NON_FUNCTIONAL = "CompositeImplicitAutogradNestedTensor", "CompositeExpl
 COMPOSITES = frozenset((IMPLICIT, EXPLICIT, NESTED, NON_FUNCTIONAL))
 
 _RENAMED = {"Math": IMPLICIT, "DefaultBackend": EXPLICIT, "MkldnnCpu": "MkldnnCPU"}
-"""Keys that torchgen knew once, and what they are called now."""
+"""Keys of older torchgen releases, with their present names."""
 
 
 def key_spans(key: Node) -> Iterator[tuple[str, Span]]:
@@ -35,7 +35,7 @@ def key_spans(key: Node) -> Iterator[tuple[str, Span]]:
 
 
 def keys_in(entry: NativeEntry, wanted: frozenset[str]) -> Iterator[tuple[str, Node, Span]]:
-    """The keys of the entry's table that are ``wanted``, with the node and the stretch of its text that they stand in."""
+    """Yield the ``wanted`` keys of the entry's table, with the node and the span of its text that contain them."""
     items = entry.dispatch()
     if wanted.isdisjoint([item.key for item in items]):
         return
@@ -102,7 +102,7 @@ def _unknown_key(entry: NativeEntry, node: Node, name: str, span: Span) -> Diagn
     if certain is not None and certain not in {item.key for item in entry.dispatch()}:
         fix = respelling(entry, node, span, certain)
     hint = did_you_mean(near)
-    return found(entry, place, f"torchgen knows no dispatch key `{name}`{hint}", fix=fix)
+    return found(entry, place, f"torchgen has no dispatch key `{name}`{hint}", fix=fix)
 
 
 def _is_external(name: str, vocabulary: Vocabulary) -> bool:
@@ -307,7 +307,7 @@ def _clashing(entry: NativeEntry) -> Iterator[Diagnostic]:
         other = next((other for other in earlier if _clash(item.key, other.key)), None)
         if other is not None:
             related = entry.related(_key_span(entry, other), f"`{other.key}`")
-            message = f"`{item.key}` cannot stand beside `{other.key}`; each takes in the other"
+            message = f"`{item.key}` cannot be combined with `{other.key}`; each includes the other"
             yield found(entry, _key_span(entry, item), message, related)
         earlier.append(item)
 

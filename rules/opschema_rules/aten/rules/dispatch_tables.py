@@ -71,7 +71,7 @@ def _redundant(entry: NativeEntry, item: DispatchItem, default: str) -> Iterator
     delegate = entry.get("structured_delegate")
     delegates = delegate is not None and kind_of(delegate) != "nothing"
     if item.kernel == default:
-        message = f"the table says what holds without it: `{IMPLICIT}: {default}`; leave it out"
+        message = f"the table only repeats the default: `{IMPLICIT}: {default}`; leave it out"
         edit = partial(remove_key, entry.file, entry.node, "dispatch")
         why = "the operator then has the kernel that it delegates to" if delegates else ""
         yield found(entry, entry.fields["dispatch"][0], message, fix=yaml_fix(entry, "remove `dispatch`", edit, why))
@@ -142,7 +142,7 @@ def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _is_plain(entry: NativeEntry) -> bool:
-    """Whether it surely is neither structured nor delegates."""
+    """Whether it is known to be neither structured nor a delegate."""
     delegate, table = entry.get("structured_delegate"), entry.get("dispatch")
     return (
         entry.flag("structured") is False

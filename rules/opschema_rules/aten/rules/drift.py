@@ -1,4 +1,4 @@
-"""Copies of ATen's schemas that are not, or no longer, what ATen has.
+"""Copies of ATen's schemas that differ from ATen's, or no longer match.
 
 Copies are those of op-plugin's YAML, as far as they hold for the version of the reference, and those of a native_functions.yaml
 that is an excerpt of PyTorch's own, if it is certain that both are of one version. The reference is the native_functions.yaml that

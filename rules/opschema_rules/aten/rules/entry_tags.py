@@ -20,7 +20,7 @@ from opschema_rules.aten.vocabulary import slip
 
 
 def _tags(entry: NativeEntry) -> Sequence[Node]:
-    """The tags, wherever they stand; none where the field is of the wrong type."""
+    """Return the tags, wherever they are; empty if the field has the wrong type."""
     node = entry.get("tags")
     if node is None or node.kind == "mapping":
         return ()

@@ -1,4 +1,4 @@
-"""The form of native_functions.yaml: a list of mappings whose fields are known, stand once and have the right type."""
+"""The form of native_functions.yaml: a list of mappings whose fields are known, unique and of the right type."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _unknown_field(entry: NativeEntry, name: str) -> Diagnostic:
         hint = f"; did you mean `{near}`?"
         if slip(name, (near,)):
             fix = yaml_fix(entry, f"write `{near}`", partial(rename_key, entry.file, entry.node, name, near))
-    return found(entry, entry.written[name][0], f"torchgen knows no field `{name}`{hint}", fix=fix)
+    return found(entry, entry.written[name][0], f"torchgen has no field `{name}`{hint}", fix=fix)
 
 
 @rule("ATN103", "repeated-key", fixable="safe", proof=WRITTEN, pure=True)
@@ -165,7 +165,7 @@ def _repeated(entry: NativeEntry, mapping: Node) -> Iterator[Diagnostic]:
 
 
 def _removal(entry: NativeEntry, mapping: Node, earlier: Node, pair: tuple[Node, Node]) -> Fix | None:
-    """Take out the second of two equal pairs, if nothing else stands on its lines."""
+    """Return a fix that removes the second of two equal pairs, if nothing else is on its lines."""
     text = entry.file.source.text
     key, value = pair
     start, newline = text.rfind("\n", 0, key.start) + 1, text.find("\n", value.end)
@@ -256,12 +256,12 @@ def field_type(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def is_text(node: Node) -> bool:
-    """Whether a scalar is certainly text, told fast."""
+    """Whether a scalar is certainly text; a fast check."""
     return not node.tag and (bool(node.style) or _WORD.match(node.value) is not None)
 
 
 def kind_of(node: Node) -> str:
-    """Kind of the value that PyYAML reads, in words."""
+    """Return the kind of the value that PyYAML reads, as text."""
     if node.kind != "scalar":
         return {"mapping": "a mapping", "sequence": "a list"}.get(node.kind, "an alias")
     value = scalar_value(node)
@@ -291,7 +291,7 @@ def _shown(entry: NativeEntry, node: Node) -> str:
 
 
 def _retyped(entry: NativeEntry, wanted: tuple[str, ...], value: Node) -> Fix | None:
-    """The same in the right type, where that is certain."""
+    """Return a fix that writes the same value with the right type, if that is certain."""
     kind = kind_of(value)
     meant = slip(value.value, ("True", "False")) if wanted == _FLAG and kind == "text" else None
     if meant is not None and not value.anchor:

@@ -1,4 +1,4 @@
-"""The class of a backend's kernels: that it is where torchgen declares it, and how much of it is written."""
+"""The class of a backend's kernels: whether it is where torchgen declares it, and how much of it is written."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def kernels_unchecked(unchecked: UncheckedKernels) -> Iterator[Diagnostic]:
 
 
 def _is_misnamed(backend: BackendFile) -> bool:
-    """Whether the class has its name from a dispatch key that there is none of, which another rule reports."""
+    """Whether the class is named after a nonexistent dispatch key, which another rule reports."""
     return backend.get("class_name") is None and backend.name not in backend.torchgen.vocabulary.dispatch_keys
 
 

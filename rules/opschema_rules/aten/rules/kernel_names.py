@@ -150,7 +150,7 @@ def _declaration(native: NativeFile, kernel: str, entry: NativeEntry) -> CppSign
 
 
 def _defaults(entry: NativeEntry) -> list[int]:
-    """The parameters for which torchgen declares a default, by number: none of an out variant."""
+    """Return the indexes of the parameters for which torchgen declares a default; empty for an out variant."""
     schema = entry.schema
     if schema is None or is_out(schema):
         return []

@@ -92,7 +92,7 @@ def _is_symint(missing: Missing) -> bool:
 
 
 def _listing(kernels: BackendKernels, missing: Missing) -> Fix | None:
-    """List an operator under ``symint``, if that is what its kernel is written for."""
+    """Return a fix that lists an operator under ``symint``, if its kernel is written for that."""
     asked, near, backend = missing.asked, missing.near, kernels.backend
     signature = asked.operator.symint
     if near is None or signature is None or near.name != signature.name or not is_same(signature, near.written):

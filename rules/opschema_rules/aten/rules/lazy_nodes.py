@@ -78,7 +78,7 @@ def _is_unknown(lazy: LazyNodes, name: str) -> bool:
 
 
 def _expected(lazy: LazyNodes, part: str) -> Sequence[tuple[BackendItem, str]]:
-    """The functions of one kind that the operators need, as far as the tree is sure to define them itself."""
+    """Return the functions of one kind that the operators need and that the tree is known to define itself."""
     names = [(item, PARTS[part].format(node), node) for item, node in lazy.nodes if node not in lazy.perhaps]
     free = sorted(lazy.defined.keys() - {name for _, name, _ in names})
     found = sum(name in lazy.defined for _, name, _ in names)
@@ -109,7 +109,7 @@ def _near(name: str, free: Sequence[str]) -> str | None:
 
 
 def _others(lazy: LazyNodes) -> tuple[Related, ...]:
-    """The file that defines most of what is there; none if all that is there has other names."""
+    """Return the file that defines most existing functions; empty if all of them have other names."""
     names = {name.format(node) for name in PARTS.values() for _, node in lazy.nodes}
     places = [place for name, place in lazy.defined.items() if name in names]
     if not places:

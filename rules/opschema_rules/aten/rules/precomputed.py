@@ -1,4 +1,4 @@
-"""The field ``precomputed``: what a structured kernel's meta function hands on to the kernel instead of arguments."""
+"""The field ``precomputed``: values that a structured kernel's meta function passes to the kernel instead of arguments."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 class _Reader(msgspec.Struct):
-    """Reads the items of one entry. ``replaced`` and ``declared`` are what was read so far, by name."""
+    """Reads the items of one entry. ``replaced`` and ``declared`` hold the items read so far, by name."""
 
     entry: NativeEntry
     schema: OperatorSchema | None
@@ -135,7 +135,7 @@ class _Reader(msgspec.Struct):
             yield found(self.entry, node, "an item has one `->`, and this has more")
         elif loose != text:
             fix = respelling(self.entry, node, Span(0, len(text)), loose)
-            yield found(self.entry, node, "one space stands before and behind `->`", fix=fix)
+            yield found(self.entry, node, "`->` needs one space before and after it", fix=fix)
         elif "->" in text:
             name, _, declarations = text.partition(" -> ")
             yield from self._replaced(node, name)
@@ -157,7 +157,7 @@ class _Reader(msgspec.Struct):
         outs = {item.name for item in out_arguments(self.schema)}
         names = [item.name for item in self.schema.arguments if item.name not in outs and item.name != "self"]
         if not name:
-            yield found(self.entry, node, "before `->` stands the argument that is replaced")
+            yield found(self.entry, node, "write the argument to replace before `->`")
         elif name not in names:
             is_own = self.schema.argument(name) is not None
             what = (
@@ -175,7 +175,7 @@ class _Reader(msgspec.Struct):
             if strict and part.strip() and part != gap + part.strip():
                 span = Span(at, at + len(part))
                 fix = respelling(self.entry, node, span, gap + part.strip())
-                message = "one space stands behind a comma, and none elsewhere"
+                message = "a comma must be followed by one space, and other spaces are not allowed"
                 yield found(self.entry, self.entry.inner(node, span), message, fix=fix)
             at += len(part) + 1
 
@@ -204,7 +204,7 @@ class _Reader(msgspec.Struct):
             self.declared.setdefault(item.name, span)
 
     def _is_known(self, error: SchemaError, text: str) -> bool:
-        """Whether it tells of a type that only kernels have, such as ``DimVector``."""
+        """Whether the error concerns a type that only kernels have, such as ``DimVector``."""
         word = f"{_HEAD}{text}"[error.span.start : error.span.end]
         return error.kind == "unknown-type" and word in self.entry.owner.torchgen.vocabulary.types
 

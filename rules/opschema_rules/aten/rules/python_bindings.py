@@ -1,4 +1,4 @@
-"""Overloads as Python calls them, where out variants and others are one function, and types of results tell nothing apart."""
+"""Overloads as Python calls them: an out variant and the others are one function, and result types do not distinguish them."""
 
 from __future__ import annotations
 

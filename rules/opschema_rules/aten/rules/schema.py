@@ -1,4 +1,4 @@
-"""The field ``func``: what torchgen or the dispatcher cannot read in a schema, each fault at its characters."""
+"""The field ``func``: parts of a schema that torchgen or the dispatcher cannot parse, each fault at its characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structured kernels: which operator may have one, and what it may not have beside it."""
+"""Structured kernels: the operators that may have one, and the fields that exclude one."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _unfit_class(entry: NativeEntry, node: Node, text: str) -> Diagnostic:
     name = text.rpartition("::")[2].strip()
     fix = respelling(entry, node, Span(0, len(text)), name) if _CLASS.fullmatch(name) else None
     if "::" in text:
-        return found(entry, node, f"`{text}` stands here without a namespace, which is the operator's", fix=fix)
+        return found(entry, node, f"`{text}` is written here without its namespace, which is the operator's", fix=fix)
     what = f"`{text}` is not a name of a class" if text else "`structured_inherits` is empty; it names a class"
     return found(entry, node, what, fix=fix)
 
@@ -213,7 +213,7 @@ def _unfit_name(text: str) -> tuple[str, str]:
     if not text:
         return "`structured_delegate` is empty; it names the out variant", ""
     if "::" in text:
-        return f"`{text}` stands here without a namespace, which is the operator's", meant
+        return f"`{text}` is written here without its namespace, which is the operator's", meant
     base = text.partition(".")[0]
     if base.endswith("_out") and _OPERATOR.fullmatch(text):
         hint = f"; the out variant is called `{text[:-4]}.out`" if base == text else ""

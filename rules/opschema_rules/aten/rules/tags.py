@@ -78,10 +78,10 @@ def _description(entry: Entry) -> Iterator[Diagnostic]:
     if node is None:
         if _misspelt(entry, "desc") is None:
             yield Diagnostic(
-                "the tag has no `desc`, which says what it means", entry.at(entry.get("tag") or _first(entry))
+                "the tag has no `desc`, which describes its meaning", entry.at(entry.get("tag") or _first(entry))
             )
     elif not (string(node) or "").strip():
-        message = f"`desc` says what the tag means, and this is {written(node)}"
+        message = f"`desc` describes the meaning of the tag, and this is {written(node)}"
         yield Diagnostic(message, entry.at(_shown(entry, "desc", node)))
 
 
@@ -129,7 +129,7 @@ def tag_duplicate(tags: TagsFile) -> Iterator[Diagnostic]:
         if not name or node is None:
             continue
         if name in first:
-            related = first[name].related(first[name].get("tag") or node, "it stands here already")
+            related = first[name].related(first[name].get("tag") or node, "it is already here")
             yield Diagnostic(f"the tag `{name}` appears twice; keep one", entry.at(node), (related,))
         first.setdefault(name, entry)
 

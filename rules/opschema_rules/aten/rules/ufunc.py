@@ -70,7 +70,7 @@ def _key(entry: NativeEntry, key: Node) -> Iterator[Diagnostic]:
         yield found(
             entry,
             key,
-            f"torchgen knows no kind of loop `{key.value}`{did_you_mean(nearest(key.value, known))}",
+            f"torchgen has no kind of loop `{key.value}`{did_you_mean(nearest(key.value, known))}",
             fix=fix,
         )
 
@@ -103,9 +103,7 @@ def _dtypes(entry: NativeEntry, node: Node, text: str, start: int) -> Iterator[D
             certain = slip(name, known)
             fix = respelling(entry, node, span, certain) if certain is not None else None
             what = (
-                f"torchgen knows no dtype `{name}`{did_you_mean(nearest(name, known))}"
-                if name
-                else "a dtype is missing"
+                f"torchgen has no dtype `{name}`{did_you_mean(nearest(name, known))}" if name else "a dtype is missing"
             )
             yield found(entry, entry.inner(node, span), what, fix=fix)
 

@@ -1,4 +1,4 @@
-"""The values of an entry's plain fields: variants and device check, and what they ask of each other and of the schema."""
+"""The values of an entry's plain fields: variants and device check, and their requirements on each other and on the schema."""
 
 from __future__ import annotations
 

@@ -73,7 +73,9 @@ def _named_in_strings(extensions: Extensions, body: Body, bindings: Mapping[int,
 
 
 def _moved(target: Target | None, bindings: Mapping[int, DerivedOperator], found: Rewritten) -> str:
-    """The name of the operator that a target means, if it is one of some; of several builds none is rewritten."""
+    """Return the name of the operator that a target refers to, if it is one of some; if there are several builds, none is
+    rewritten.
+    """
     items = bindings_of(target) if target is not None else []
     names = {bindings[id(item)].name if id(item) in bindings else "" for item in items}
     if not any(names):
@@ -192,7 +194,7 @@ def _marked_imports(extensions: Extensions, file: PythonFile, edits: Iterable[Ed
 
 
 def _is_of_extension(extensions: Extensions, full: str) -> bool:
-    """Whether a full name is that of an extension module and a name in it: what others pass on keeps its name."""
+    """Whether a full name is that of an extension module and a name in it: names passed on by other modules are kept."""
     return extensions.program.module_path(full.rpartition(".")[0]) in extensions.by_path
 
 

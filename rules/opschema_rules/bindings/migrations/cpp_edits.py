@@ -20,7 +20,7 @@ _EMPTY = re.compile(
 
 
 def rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], aliases: Iterable[Alias], namespace: str) -> None:
-    """Remove the bindings and aliases, and put the definitions behind their blocks."""
+    """Remove the bindings and aliases, and put the definitions after their blocks."""
     opened = re.compile(rf"\bTORCH_LIBRARY\(\s*{namespace}\s*,".encode())
     is_open = any(
         opened.search(draft.project.workspace.peek(path)) for path in draft.project.workspace.files if is_cpp(path)

@@ -86,7 +86,7 @@ def overload_names(bindings: Sequence[Binding]) -> list[str]:
 
 
 def _typed(binding: Binding) -> list[tuple[str, str]]:
-    """The names and schema types of a binding's parameters; the types are empty where there is none."""
+    """Return the names and schema types of a binding's parameters; a type is empty if there is none."""
     return [(item.name or item.cpp_name, str(_schema_type(item.type) or "")) for item in binding.parameters or ()]
 
 
@@ -167,7 +167,7 @@ def _is_tensor(written: str) -> bool:
 
 
 def _schema_type(written: str) -> SchemaType | None:
-    """The schema type of a C++ type, also of one that torch refuses and another number takes the place of."""
+    """Return the schema type of a C++ type, including one that torch rejects and that is replaced with another number type."""
     instead = refused_type(written)
     if instead and "size_t" not in written:
         return inferred_type(instead)
@@ -252,7 +252,7 @@ def _body(search: FunctionSearch, binding: Binding) -> str | None:
 
 
 def _definition(search: FunctionSearch, binding: Binding) -> Declared | None:
-    """The definition of a binding's function in its own file, or the only one of the tree; None if there is none such."""
+    """Return the definition of a binding's function in its own file, or the only one in the tree; None if there is none."""
     signature = binding.signature
     if signature is None:
         return None
@@ -310,7 +310,7 @@ def _is_const(written: str) -> bool:
 
 
 def _returned_tensor(body: str, parameters: Sequence[Parameter]) -> str:
-    """The name of a parameter that a function returns itself or a view of; empty if there is none."""
+    """Return the name of a parameter that a function returns itself or as a view; empty if there is none."""
     names = [(item.name or item.cpp_name, item.cpp_name or item.name) for item in parameters if _is_tensor(item.type)]
     return next((name for name, own in names if returns(body, own)), "")
 
@@ -319,7 +319,7 @@ def _returned_tensor(body: str, parameters: Sequence[Parameter]) -> str:
 
 
 def _function(binding: Binding, parameters: Sequence[Parameter], returns: str) -> str:
-    """What ``m.impl`` is given: the function, or a lambda around it that takes the numbers of a schema."""
+    """Return the function argument of ``m.impl``: the function, or a lambda around it that takes the number types of a schema."""
     text = plain_function(binding)
     result = refused_type(returns)
     changed = [refused_type(item.type) for item in parameters]

@@ -1,4 +1,4 @@
-"""Obstacles to migrating a binding (existing operators, other reads of its name) and mentions of it that stay."""
+"""Obstacles to migrating a binding (existing operators, other reads of its name) and remaining mentions of it."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def _bindings(draft: Draft) -> Iterator[Binding]:
 
 
 def _is_blocked(binding: Binding) -> bool:
-    """Whether a binding is no candidate: in a macro, strings or a branch, or of nanobind."""
+    """Whether a binding is not a candidate: in a macro, strings or a branch, or made with nanobind."""
     known = binding.exact and bool(binding.step.call.end) and not binding.step.branch
     return not known or binding.module.library != "pybind11" or not operator_name(binding).isidentifier()
 
@@ -315,7 +315,7 @@ def _is_kept_by_alias(binding: Binding) -> bool:
 
 
 def _aliased(module: Module, alias: Alias) -> str:
-    """The name of the binding that an alias stands for, which may be another alias; empty if there is none."""
+    """Return the name of the binding that an alias refers to, possibly through other aliases; empty if there is none."""
     bindings = module.by_name.get(alias.name, ())
     return bindings[0].name if bindings and bindings[0].name != alias.name else ""
 

@@ -6,7 +6,7 @@ import re
 
 
 def writes(body: str, name: str) -> bool:
-    """Whether a body surely writes a tensor: an in-place method, an out variant, an assignment to a part."""
+    """Whether a body is known to write a tensor: by an in-place method, an out variant, or an assignment to a part."""
     return any(_writes_as(body, item) for item in _aliases(body, name, _UNWRAPPED))
 
 
@@ -35,7 +35,7 @@ _ASSIGNED = re.compile(
 
 
 def _aliases(body: str, name: str, methods: str) -> list[str]:
-    """A tensor, and the variables that are set to it or to what some methods make of it."""
+    """Return a tensor, and the variables that are set to it or to the result of some of its methods."""
     found = [name]
     values = [(match[1] or match[3], match[2] or match[4] or "") for match in _ASSIGNED.finditer(body)]
     for one in found:  # which grows meanwhile
@@ -51,7 +51,7 @@ def _shares(text: str, name: str, methods: str) -> bool:
 
 
 def _goes_on(text: str, at: int, methods: str) -> bool:
-    """Whether what follows a tensor, methods and indices, keeps its memory: neither another method nor an operator."""
+    """Whether the methods and indices after a tensor keep its memory: neither another method nor an operator follows."""
     step = re.compile(rf"\s*(?:(?:\.|->)\s*(?:{methods})\s*\(|{_INDEX if methods == _SHARED else '(?!)'})")
     while (match := step.match(text, at)) is not None:
         at = _closed(text, match.end())
@@ -64,7 +64,7 @@ _NEW = re.compile(r"\s*(?:\.|->|[-+*/%&|^<>=!])")
 
 
 def _closed(text: str, at: int) -> int:
-    """The end of what is in brackets, from behind the opening one; the end of the text if they are not closed."""
+    """Return the end of a bracket's contents, from after the opening one; the end of the text if it is not closed."""
     depth = 1
     while at < len(text) and depth:
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -83,7 +83,7 @@ def returns(body: str, name: str) -> bool:
 
 
 def _in_braces(result: str, among: re.Pattern[str]) -> bool:
-    """Whether a result is a list or tuple with what ``among`` describes."""
+    """Whether a result is a list or tuple with an item that ``among`` matches."""
     return re.match(
         r"\s*(?:\{|std::(?:make_tuple|vector|tuple|make_pair|pair|forward_as_tuple)\b)", result
     ) is not None and (among.search(result) is not None)

@@ -86,7 +86,7 @@ def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
 
 
 def _words(change: SchemaChange, twice: DeclaredTwice) -> str:
-    """A difference in words, with both sides."""
+    """Return a difference as text, with both sides."""
     old, new = change.old, change.new
     match change.kind:
         case "argument-removed":

@@ -155,7 +155,7 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
 
 
 def _other_owner(check: KernelCheck) -> Declared | None:
-    """The function that would be the kernel if its namespace were right; None if that is not certain."""
+    """Return the function that would be the kernel if its namespace were right; None if that is not certain."""
     if check.here or not check.certain:
         return None
     owners = {item.function.owner: item for item in check.elsewhere}
@@ -264,7 +264,7 @@ def _distance(item: Candidate) -> tuple[object, ...]:
 
 
 def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
-    """The difference in words, and the index of the parameter that has it."""
+    """Return the difference as text, and the index of the parameter that has it."""
     signature, schema = found.signature, check.entry.schema
     assert schema is not None
     arguments = arguments_of(schema)

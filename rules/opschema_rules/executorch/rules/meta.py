@@ -22,7 +22,7 @@ DTYPES = ("Byte", "Char", "Short", "Int", "Long", "Float", "Double", "Bool")
 """The dtypes of kernel keys (``ScalarType`` of ExecuTorch's ``codegen/model.py``)."""
 
 MAX_KEYS = 1000
-"""Most kernel keys of an entry that are expanded."""
+"""Maximum number of kernel keys of an entry to expand."""
 
 
 @rule("EXE301", "kernel-form", pure=True)
@@ -185,7 +185,7 @@ def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _order(value: Node) -> tuple[int, ...] | None:
-    """The dim order of an alias; None if it is none."""
+    """Return the dim order of an alias; None if it is not one."""
     items = value.items if value.is_sequence else ()
     found = [item.value for item in items if item.kind == "scalar" and item.value.strip().isdecimal()]
     return tuple(map(int, found)) if value.is_sequence and len(found) == len(items) else None

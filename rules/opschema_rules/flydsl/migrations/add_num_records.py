@@ -1,4 +1,4 @@
-"""`add-num-records`: descriptors whose size does not follow the tensors, each with a byte count to write."""
+"""`add-num-records`: proposes byte counts for descriptors whose size does not follow the tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opschema_rules.flydsl.model import Descriptor, FlyTree
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
-    """The descriptors with `max_size=False` and without a byte count, for a FlyDSL whose key has no shapes."""
+    """Yield the descriptors with `max_size=False` and no byte count, for a FlyDSL whose key does not contain shapes."""
     tree = tree_of(draft)
     if tree is None or not tree.contract.surely(Era.BAKED):
         return
@@ -70,7 +70,7 @@ def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
 
 
 def _proposal(draft: Draft, references: References, found: Descriptor) -> str:
-    """The value to pass, in words."""
+    """Return the value to pass, as text."""
     if not found.takes_bytes:
         return "it takes none in this FlyDSL; leave `max_size=False` out, or have each caller mark its layout dynamic"
     tensor = _text(found.body, found.tensor) if found.tensor is not None else "the tensor"
@@ -103,7 +103,7 @@ def _text(body: Body, expr: Expr) -> str:
 
 
 def _means_same(tree: FlyTree, kernel: Body, body: Body, expr: Expr) -> bool:
-    """Whether the names of an expression mean in the kernel what they mean where it stands."""
+    """Whether the names in an expression have the same meaning in the kernel as where the expression is written."""
     for item in expr.walk():
         if item.kind == "name":
             here, there = (tree.bodies.resolve(found, item.text) for found in (kernel, body))

@@ -24,7 +24,7 @@ _TENSOR = frozenset({"torch.Tensor", "torch.nn.Parameter"})
 
 
 class ApiUse(msgspec.Struct, frozen=True):
-    """A use of a renamed name: where its last word is written, and the other places that change with it.
+    """A use of a renamed name: the place of its last word, and the other places that change with it.
 
     ``imported`` is the import, where that binds the word: ``reads`` are then what reads it. ``chosen`` is whether the code
     around chooses between the names: it is for another FlyDSL.
@@ -44,7 +44,7 @@ class ApiUse(msgspec.Struct, frozen=True):
 
 
 def api_uses(tree: FlyTree, file: PythonFile, rows: Iterable[Renamed]) -> Iterator[ApiUse]:
-    """The uses of names in a file that does not belong to FlyDSL itself."""
+    """Yield the uses of names in a file outside FlyDSL itself."""
     known = {row.old: row for row in rows if not row.is_method and row.word in file.source.text}
     reads: dict[tuple[str, str], list[tuple[Body, Use]]] = {}
     for row, at, body, use in _reads(tree, file, known) if known else ():
@@ -65,7 +65,7 @@ def api_uses(tree: FlyTree, file: PythonFile, rows: Iterable[Renamed]) -> Iterat
 
 
 def _is_chosen(tree: FlyTree, row: Renamed, body: Body, at: int) -> bool:
-    """Whether a place is for some releases only, or is guarded (by an `if` or `try`) as the new name is beside it."""
+    """Whether a place is for some releases only, or is guarded (by an `if` or `try`) together with a use of the new name."""
     for outer in body.outward():
         guarded, with_new = _guarded(outer, row.new_word)
         if at in guarded and any(not span.start <= at < span.end for span in with_new):
@@ -75,7 +75,7 @@ def _is_chosen(tree: FlyTree, row: Renamed, body: Body, at: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _guarded(body: Body, word: str) -> tuple[SpanSet, list[Span]]:
-    """The guarded stretches of a body, and those that hold a word."""
+    """Return the guarded stretches of a body, and those that contain a word."""
     spans, places = body.scope.guarded, _places(body.file.source.text, word)
     return SpanSet(spans), [span for span in spans if _next_place(places, span.start) < span.end] if places else []
 
@@ -86,13 +86,13 @@ def _places(text: str, word: str) -> list[int]:
 
 
 def _next_place(places: list[int], at: int) -> float:
-    """The first of sorted places from one on; infinity if there is none."""
+    """Return the first of sorted places at or after one; infinity if there is none."""
     index = bisect.bisect_left(places, at)
     return places[index] if index < len(places) else math.inf
 
 
 def _reads(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, int, Body, Use]]:
-    """Reads of a name, each with the place of its word in the dotted name."""
+    """Yield the reads of a name, each with the index of its word in the dotted name."""
     for body in tree.bodies.of(file):
         for use in body.scope.uses:
             words = use.name.split(".")
@@ -111,7 +111,7 @@ def _imports(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iter
 
 
 def _imported(tree: FlyTree, file: PythonFile, body: Body, item: Import, known: dict[str, Renamed]) -> Renamed | None:
-    """The meaning of an imported name."""
+    """Return the renamed name that an import refers to."""
     module = tree.bodies.program.absolute_module(file, item)
     if not item.attr or module is None:
         return None
@@ -119,20 +119,22 @@ def _imported(tree: FlyTree, file: PythonFile, body: Body, item: Import, known: 
 
 
 def _word(file: PythonFile, use: Use, at: int) -> Span | None:
-    """The place of a word of a dotted name; None if there is white space around the dots."""
+    """Return the place of a word of a dotted name; None if there is white space around the dots."""
     words = use.name.split(".")
     start = use.start + sum(len(word) + 1 for word in words[:at])
     return Span(start, start + len(words[at])) if file.text(use.span) == use.name else None
 
 
 def _imported_word(file: PythonFile, item: Import) -> Span | None:
-    """The place where an import writes the name that it imports."""
+    """Return the place of the imported name in an import."""
     text = file.text(item.span)
     return Span(item.start, item.start + len(item.attr)) if text.startswith(item.attr) else None
 
 
 def _means(tree: FlyTree, row: Renamed, reads: list[tuple[Body, Use]]) -> bool:
-    """Whether what is read is to be renamed: a name that stands beside the new one is, where it certainly takes what that takes."""
+    """Whether a name is to be renamed. If the old and the new name coexist, all reads must be calls that the new one certainly
+    accepts.
+    """
     if not row.tensors or Era.CURRENT not in tree.contract.eras or not tree.contract.source:
         return True
     calls = [next((call for call in body.scope.calls if call.items[0].span == use.span), None) for body, use in reads]
@@ -148,7 +150,7 @@ def _first(call: Expr) -> Expr | None:
 
 
 def is_torch(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is for certain a tensor of torch, if the names that are ``seen`` are."""
+    """Whether an expression is certainly a torch tensor, assuming that the names in ``seen`` are."""
     if expr.kind == "call":
         callee = expr.items[0]
         name = tree.bodies.external(body, expr.callee)
@@ -195,7 +197,7 @@ _METHODS = frozenset(
 
 
 def method_uses(tree: PythonTree, path: str, row: Renamed) -> Iterator[ApiUse]:
-    """Places where a file defines or reads a method that was renamed, or has its name as a string."""
+    """Yield the places where a file defines or reads a renamed method, or has its name as a string."""
     for attribute in tree.attributes(row.word):
         yield ApiUse(row, path, tree.span(attribute.attr))
     for name in tree.names(row.word):

@@ -1,4 +1,4 @@
-"""Uses of a module's constant in kernels, and whether it could be passed at run time instead."""
+"""Uses of a module constant in kernels, and whether it could be passed at run time instead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Baked:
         self.readers = readers
 
     def check_reads(self) -> None:
-        """Check that all reads that a kernel may run are in the readers themselves.
+        """Check that only the readers read the constant in code that a kernel may run.
 
         Raises:
             LeftAlone: another module's function, a helper or what defines a reader reads it too.
@@ -48,7 +48,7 @@ class Baked:
                     raise LeftAlone(Place(self.constant.path, span), f"`{traced.name}()` reads it where it is defined")
 
     def check_derived(self) -> None:
-        """Check that no kernel reads what is computed from the constant.
+        """Check that no kernel reads a value computed from the constant.
 
         Raises:
             LeftAlone: one does.
@@ -67,7 +67,7 @@ class Baked:
                     raise LeftAlone(body.at(span), reason)
 
     def check_flow(self) -> list[Span]:
-        """Check what the readers do with it; the numbers of bytes that it is part of.
+        """Check what the readers do with the constant. Return the places of the byte counts that it is part of.
 
         Raises:
             LeftAlone: something needs it at compile time, is not known to do without, or would wrap.
@@ -87,7 +87,7 @@ class Baked:
         return counts
 
     def _reads(self, name: str) -> list[Span]:
-        """Reads of a module's variable in the constant's file."""
+        """Return the reads of a module variable in the constant's file."""
         with self.bench.on(self.constant.path) as rewrite:
             nodes = rewrite.tree
             return [nodes.span(node) for node in module_uses(nodes, name) if not is_write(nodes, node)]

@@ -17,14 +17,14 @@ from opschema_rules.flydsl.migrations.references import References
 from opschema_rules.flydsl.model import FlyTree
 
 MAX_STEPS = 400
-"""Most expressions that are followed for one descriptor and one path of calls."""
+"""Maximum number of expressions to follow for one descriptor and one path of calls."""
 
 _INTEGERS = frozenset({"Int32", "Int64", "Index"})
 _WIDE = frozenset({"Int64", "Index"})
 
 
 class Unproved(Exception):  # noqa: N818 - an answer, not a fault
-    """Something is not known for certain: the place that shows it, and why."""
+    """An unproved property: the place that shows it, and the reason."""
 
     def __init__(self, place: Place, reason: str) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class Unproved(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class NeedsCaller(Exception):  # noqa: N818 - a question
-    """The arguments of a function must be known."""
+    """Raised when the arguments of a function are needed."""
 
     def __init__(self, function: Body) -> None:
         super().__init__()
@@ -41,11 +41,11 @@ class NeedsCaller(Exception):  # noqa: N818 - a question
 
 
 Entered = Mapping[Body, tuple[Body, Expr]]
-"""The functions that a path of calls enters, and by which call in which body."""
+"""The functions that a path of calls enters, each with the body and the call that enters it."""
 
 
 def calls_of(references: References, function: Body) -> list[tuple[Body, Expr]]:
-    """The calls of a function that is not used in another way.
+    """Return the calls of a function that is only ever called.
 
     Raises:
         Unproved: there is none, it is used otherwise, or it is a method.
@@ -53,19 +53,19 @@ def calls_of(references: References, function: Body) -> list[tuple[Body, Expr]]:
     assert function.function is not None
     name, place = function.function.name, function.at(function.function.span)
     if function.method is function:
-        raise Unproved(place, f"what calls the method `{name}()` is not followed")
+        raise Unproved(place, f"calls of the method `{name}()` cannot be followed")
     calls: list[tuple[Body, Expr]] = []
     for found in references.of_function(function.file.path, function.function):
         if found.called is None:
-            raise Unproved(found.place, f"what calls `{name}()` from here on is not known")
+            raise Unproved(found.place, f"the calls of `{name}()` from here on are not known")
         calls.append((found.body, found.called))
     if not calls:
-        raise Unproved(place, f"nothing calls `{name}()`, so what it is given is not known")
+        raise Unproved(place, f"nothing calls `{name}()`, so its arguments are not known")
     return calls
 
 
 class CallPath:
-    """Follows expressions along one path of calls; ``wide`` once a number of run time has 64 bits."""
+    """Follows expressions along one path of calls; ``wide`` is set after a run-time number of 64 bits."""
 
     def __init__(self, tree: FlyTree, entered: Entered, parsed: dict[str, PythonTree]) -> None:
         self.tree = tree
@@ -77,13 +77,13 @@ class CallPath:
         self.wide = False
 
     def unknown(self, body: Body, expr: Expr) -> Unproved:
-        """The answer that nobody knows what an expression comes to."""
+        """Return the error for an expression whose value is not known."""
         text = " ".join(body.file.text(expr).split())
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        return Unproved(body.at(expr), f"what `{shown}` comes to is not known")
+        return Unproved(body.at(expr), f"the value of `{shown}` is not known")
 
     def step(self, body: Body, expr: Expr) -> None:
-        """Count an expression that is followed.
+        """Count a followed expression.
 
         Raises:
             Unproved: there are too many.
@@ -95,7 +95,7 @@ class CallPath:
     # Names
 
     def follow(self, body: Body, expr: Expr, *, enter: bool) -> tuple[Body, Expr] | str:
-        """The body and the expression of what a name stands for; a name of its own where only that is known.
+        """Return the body and the expression of a name's value; a unique key if only the variable is known.
 
         ``enter`` asks for what a function is given that no kernel or launcher is.
         """
@@ -115,7 +115,7 @@ class CallPath:
         return (binder, assigns[0].value) if assigns[0].value is not None else key_of(binder, assigns[0].start)
 
     def _is_inner(self, body: Body, expr: Expr) -> bool:
-        """Whether a lambda or a comprehension binds a name where it stands."""
+        """Whether a lambda or a comprehension binds a name at the place of its use."""
         path, name = body.file.path, expr.text.partition(".")[0]
         if path not in self.parsed:
             self.parsed[path] = self.tree.project.tree(path)
@@ -150,7 +150,7 @@ class CallPath:
         return binder.parent or binder, param.default
 
     def _check_once(self, body: Body, binder: Body, expr: Expr) -> None:
-        """Check that a name still has the value here that it was first given."""
+        """Check that a name still has its first value at this place."""
         name, at = expr.text, expr.start
         is_param = any(item.name == name for item in binder.params)
         assigns = [item for item in binder.scope.assigns if item.target == name]
@@ -162,7 +162,7 @@ class CallPath:
     # Numbers
 
     def count(self, body: Body, expr: Expr) -> Count:
-        """The value of an expression of integers."""
+        """Return the value of an integer expression."""
         self.step(body, expr)
         match expr.kind:
             case "const" if type(expr.value) is int:
@@ -179,7 +179,7 @@ class CallPath:
         raise self.unknown(body, expr)
 
     def _named(self, body: Body, expr: Expr) -> Count:
-        """The value that a name was given; a value computed in another way is an extent of its own."""
+        """Return the value of a name; a value that is not integer arithmetic counts as an extent of its own."""
         if expr.kind in ("const", "name", "binary") or (expr.kind == "call" and self._is_integer(body, expr)):
             return self.count(body, expr)
         return Count.named(key_of(body, expr.start))
@@ -204,12 +204,12 @@ class CallPath:
 
 
 def key_of(body: Body, at: int) -> str:
-    """A name that no other value has."""
+    """Return a unique key for the value."""
     return f"{body.file.path}:{at}"
 
 
 def _repeats(body: Body, at: int) -> bool:
-    """Whether what stands there may run more than once in one call of the function: in a loop."""
+    """Whether the code at a place may run more than once per call of the function: in a loop."""
     arms = {span for item in body.scope.conditions for span in (item.body, item.orelse) if span is not None}
     around = [item.body for item in body.scope.loops] + [item for item in body.scope.guarded if item not in arms]
     return any(span.start <= at < span.end for span in around)

@@ -1,4 +1,4 @@
-"""Callers of traced functions: a migration changes a signature only if all of them are known."""
+"""Callers of traced functions. A migration only changes a signature if all of them are known."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from opschema_rules.flydsl.model import Call, Traced
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Traced functions that pass a value on to each other, and every call of one of them."""
+    """Traced functions that pass a value on to each other, and all their calls."""
 
     functions: tuple[Traced, ...]
     calls: tuple[Call, ...]
 
 
 def group_above(references: References, kernels: Iterable[Traced]) -> Group:
-    """The functions, and all traced ones that call them, directly or not.
+    """Return the functions with all traced functions that call them, directly or indirectly.
 
     Raises:
         LeftAlone: one is used other than by a call whose place is known.
@@ -43,7 +43,7 @@ def group_above(references: References, kernels: Iterable[Traced]) -> Group:
 
 
 def calls_of(references: References, traced: Traced) -> list[Call]:
-    """Every call of a traced function.
+    """Return all calls of a traced function.
 
     Raises:
         LeftAlone: it is a method, is read for something else, or is called in a function that is traced with another one.
@@ -68,7 +68,7 @@ def calls_of(references: References, traced: Traced) -> list[Call]:
 
 
 def _check_helper(references: References, traced: Traced, body: Body, expr: Expr) -> None:
-    """Check that a call stands in a traced function itself, or where none is traced."""
+    """Check that a call is in a traced function itself, or in code that no traced function runs."""
     through = references.traced_through(body)
     if through is not None and references.tree.around(body) is None:
         helper = next(item.function for item in body.outward() if item.function is not None)

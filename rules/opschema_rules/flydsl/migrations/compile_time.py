@@ -1,4 +1,4 @@
-"""Whether a kernel still compiles when a number of run time becomes a plain one, which has no value of MLIR's."""
+"""Checks whether a kernel still compiles if a run-time number becomes a plain one, which has no MLIR value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RAW = frozenset({"arith", "llvm", "math", "vector", "scf", "memref", "_mlir"})
 
 
 def check_plain(tree: FlyTree, file: PythonFile, nodes: PythonTree, name: cst.Name) -> None:
-    """Check that what reads a number takes a plain one as well.
+    """Check that the code that reads a number also accepts a plain one.
 
     Raises:
         Refused: it reads an attribute, or is a function of which that is not known.

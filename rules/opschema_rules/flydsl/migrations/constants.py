@@ -1,4 +1,4 @@
-"""A number that a module names: what reads it, what is computed from it, and another name for it."""
+"""A named number of a module: the code that reads it, values computed from it, and how to rename it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opschema_rules.flydsl.migrations.references import Reference, References
 from opschema_rules.flydsl.model import FlyTree
 
 MOST = 2**31 - 1
-"""The largest number of ``fx.Int32``."""
+"""The largest value of ``fx.Int32``."""
 
 
 class Constant(msgspec.Struct, frozen=True, eq=False):
@@ -46,18 +46,18 @@ class Constant(msgspec.Struct, frozen=True, eq=False):
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Check that options are names of Python.
+    """Check that options are Python names.
 
     Raises:
         OpschemaError: one is not.
     """
     for name in names:
         if not name.isidentifier() or iskeyword(name):
-            raise OpschemaError(f"`{name}` is not a name of Python")
+            raise OpschemaError(f"`{name}` is not a Python name")
 
 
 def check_number(references: References, constant: Constant) -> None:
-    """Check that it is one integer, of as many bits as a parameter of run time has, and that nothing sets it.
+    """Check that a constant is one integer that fits in a run-time parameter, and that nothing else sets it.
 
     Raises:
         LeftAlone: it is not, or is not known to be.
@@ -65,7 +65,7 @@ def check_number(references: References, constant: Constant) -> None:
     name, value = constant.name, constant.assign.value
     folded = references.tree.evaluator.fold(constant.file, value) if value is not None else None
     if len(constant.file.assigns[name]) > 1 or not constant.assign.sure:
-        raise LeftAlone(constant.place, f"`{name}` is assigned more than once, or not always")
+        raise LeftAlone(constant.place, f"`{name}` is assigned more than once or conditionally")
     for place in references.writes_of(constant.path, constant.assign):
         raise LeftAlone(place, f"`{name}` of {constant.path} is set here")
     number = folded.value if isinstance(folded, Folded) else None
@@ -76,7 +76,7 @@ def check_number(references: References, constant: Constant) -> None:
 
 
 def uses(rewrite: Rewrite, constant: Constant) -> list[cst.Name]:
-    """Places where its own file names it, the assignment included.
+    """Return the places in its own file that name the constant, including the assignment.
 
     Raises:
         Refused: something else writes it too.
@@ -91,7 +91,7 @@ def uses(rewrite: Rewrite, constant: Constant) -> list[cst.Name]:
 
 
 def derived(tree: FlyTree, nodes: PythonTree, constant: Constant) -> Iterator[Assign]:
-    """The variables of the module whose values are computed from it, directly or not."""
+    """Yield the module's variables whose values are computed from the constant, directly or indirectly."""
     file = constant.file
     waiting, seen = [constant.name], {constant.name}
     while waiting:
@@ -109,7 +109,7 @@ def derived(tree: FlyTree, nodes: PythonTree, constant: Constant) -> Iterator[As
 def rename(
     bench: Workbench, references: References, constant: Constant, name: str, *, keep: Sequence[Span] = ()
 ) -> None:
-    """Give it another name in all files, but where it is written within ``keep`` of its own file.
+    """Rename the constant in all files, except within ``keep`` in its own file.
 
     Raises:
         LeftAlone: a file uses the new name, or names the constant in a way that cannot be followed.
@@ -141,15 +141,15 @@ def rename(
 def _rename_read(
     bench: Workbench, reference: Reference, constant: Constant, name: str, imported: Collection[str]
 ) -> None:
-    """Rename it where another file reads it through a module."""
+    """Rename a read in another file that goes through the module."""
     path = reference.body.file.path
     if reference.word == 0:
         own = path == constant.path or path in imported or reference.use.name.partition(".")[0] != constant.name
         if not own:
-            raise LeftAlone(reference.place, f"`{constant.name}` comes from an import of everything")
+            raise LeftAlone(reference.place, f"`{constant.name}` comes from `import *`")
         return
     if reference.named is None:
-        raise LeftAlone(reference.place, "the name is written over white space")
+        raise LeftAlone(reference.place, "there is white space around the dots of the name")
     with bench.on(path) as rewrite:
         rewrite.replace(reference.named, name)
 
@@ -159,7 +159,7 @@ def _rename_in(
 ) -> None:
     taken = module_uses(rewrite.tree, name)
     if taken:
-        raise Refused([Problem(rewrite.tree.span(taken[0]).start, f"`{name}` is a name of this module already")])
+        raise Refused([Problem(rewrite.tree.span(taken[0]).start, f"`{name}` is already a name in this module")])
     for node in nodes:
         start, end = rewrite.tree.span(node)
         if any(span.start <= start < span.end for span in keep):
@@ -171,7 +171,7 @@ def _rename_in(
 
 
 def _captured(nodes: PythonTree, tree: FlyTree, file: PythonFile, node: cst.Name, name: str) -> str:
-    """The reason why a name cannot be written in place of another: it means something else there, or is printed."""
+    """Return why a name cannot replace another: it has another meaning there, or is printed."""
     if any(
         isinstance(item, cst.FormattedStringExpression) and item.equal is not None for item in nodes.ancestors(node)
     ):

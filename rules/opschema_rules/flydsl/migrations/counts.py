@@ -1,4 +1,4 @@
-"""Counts of elements and bytes as sums of products of extents, so that two of them can be told equal."""
+"""Counts of elements and bytes as sums of products of extents, which can be compared."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Mapping
 import msgspec
 
 MAX_TERMS = 64
-"""Most products in one sum."""
+"""Maximum number of products in one sum."""
 
 Product = tuple[str, ...]
 
 
 class TooLargeError(ValueError):
-    """A count has too many terms."""
+    """Raised when a count has too many terms."""
 
 
 class Count(msgspec.Struct, frozen=True):
-    """A sum: how often each product of extents (their names in order, the empty one for 1) is in it; none is there 0 times."""
+    """A sum as a mapping from products of extents (the sorted names; empty for 1) to their nonzero coefficients."""
 
     terms: Mapping[Product, int]
 
     @classmethod
     def of(cls, value: int) -> Count:
-        """A number."""
+        """Make a count from a number."""
         return cls({(): value} if value else {})
 
     @classmethod
     def named(cls, name: str) -> Count:
-        """An extent known by its name only."""
+        """Make a count from an extent that is only known by name."""
         return cls({(name,): 1})
 
     @property
     def value(self) -> int | None:
-        """The number that it is; None when it depends on an extent."""
+        """The number; None if it depends on an extent."""
         return self.terms.get((), 0) if set(self.terms) <= {()} else None
 
     def __add__(self, other: Count) -> Count:
@@ -49,7 +49,7 @@ class Count(msgspec.Struct, frozen=True):
         return self + Count.of(-1) * other
 
     def ratio(self, other: Count) -> int | None:
-        """The integer that ``other`` is to be multiplied by to be this; None when there is none."""
+        """Return the integer that ``other`` must be multiplied by to give this count; None if there is none."""
         if not other.terms or set(self.terms) != set(other.terms):
             return None
         found = {divmod(self.terms[product], factor) for product, factor in other.terms.items()}

@@ -1,4 +1,4 @@
-"""`drop-mark-static`: the API that pinned sizes into the cache key for three days in May 2026, with its calls and its tests."""
+"""`drop-mark-static`: removes the API that pinned sizes into the cache key for three days in May 2026, with its calls and tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A call of the method on a wrapped tensor; ``pins`` when it kept sizes in the cache key that are no more in it."""
+    """A call of the method on a wrapped tensor; ``pins`` if it kept sizes in the cache key that are no longer part of it."""
 
     body: Body
     call: Expr
@@ -42,7 +42,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class _Test(msgspec.Struct, frozen=True):
-    """A test that only tests the method."""
+    """A test that tests nothing but the method."""
 
     body: Body
 
@@ -62,7 +62,7 @@ class _Left(msgspec.Struct):
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
-    """The method, its calls, and the tests that only test it."""
+    """Yield the method, its calls, and the tests that test nothing else."""
     tree = tree_of(draft)
     if tree is None:
         return
@@ -94,7 +94,7 @@ def _sites_of(draft: Draft, tree: FlyTree, file: PythonFile) -> Iterator[Site]:
 
 
 def _test_around(body: Body) -> Body | None:
-    """The test function that a body is, or lies in."""
+    """Return the test function that a body is or is nested in."""
     file = body.file.path.rpartition("/")[2]
     if not file.startswith("test_") and not file.endswith("_test.py"):
         return None
@@ -130,7 +130,9 @@ def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     for site in sites:
         try:
             if Era.BAKED in tree.contract.eras:
-                raise LeftAlone(site.place, "this FlyDSL, or one that it may be, has sizes in the key by it only")
+                raise LeftAlone(
+                    site.place, "only this call puts sizes into the key of this FlyDSL, or of one that it may be"
+                )
             with bench.atomic():
                 _drop(bench, site, rest)
         except LeftAlone as found:
@@ -166,7 +168,7 @@ def _drop(bench: Workbench, site: Site, rest: _Left) -> None:
                 _drop_imports(rewrite, test)
             case _Call() as found:
                 if not found.known:
-                    raise LeftAlone(site.place, "what its object is, is not known")
+                    raise LeftAlone(site.place, "its object is not known")
                 _drop_call(rewrite, rewrite.tree.find(found.call.span, cst.Call))
                 if found.pins:
                     rest.pinned.append(site.place)
@@ -177,13 +179,13 @@ def _is_elsewhere(draft: Draft, name: str, path: str) -> bool:
 
 
 def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
-    """Leave the object of a method's call; nothing of a statement that only calls it."""
+    """Replace a call of the method with its object; remove a statement that does nothing else."""
     tree = rewrite.tree
     assert isinstance(call.func, cst.Attribute)
     problems = [problem for arg in call.args for problem in effects(tree, arg.value)]
     removed = Span(tree.outer(call.func.value).end, tree.span(call).end)
     if "#" in tree.text[removed.start : removed.end]:
-        problems.append(Problem(removed.start, "there is a comment in what would be removed"))
+        problems.append(Problem(removed.start, "the removed code contains a comment"))
     if problems:
         raise Refused(problems)
     statement, base = tree.statement(call), _base(call)
@@ -195,14 +197,14 @@ def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
 
 
 def _base(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The expression that calls of the method are chained to."""
+    """Return the expression that the calls of the method are chained to."""
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == NAME:
         node = node.func.value
     return node
 
 
 def _only_marks(statement: cst.CSTNode, base: cst.Name) -> bool:
-    """Whether a statement is such a chain on a name, or assigns it to that name."""
+    """Whether a statement is only such a chain on a name, or assigns it to the same name."""
     if isinstance(statement, cst.Expr):
         return _base(statement.value) is base
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
@@ -212,14 +214,14 @@ def _only_marks(statement: cst.CSTNode, base: cst.Name) -> bool:
 
 
 def _drop_imports(rewrite: Rewrite, removed: cst.CSTNode) -> None:
-    """Drop the imports that only removed code used."""
+    """Remove imports that only removed code used."""
     tree = rewrite.tree
     names = dict.fromkeys(node.value for node in tree.walk(removed) if isinstance(node, cst.Name))
     drop_imports(rewrite, unused_imports(rewrite, names))
 
 
 def _tidy(draft: Draft, rest: _Left) -> Iterator[Note]:
-    """Join what the folding left, and take the method out of texts."""
+    """Join statements left over from folding, and remove mentions of the method from comments and docstrings."""
     bench = Workbench(draft)
     for path, function in dict.fromkeys(rest.folded):
         with bench.on(path) as rewrite:
@@ -236,13 +238,13 @@ def _tidy(draft: Draft, rest: _Left) -> Iterator[Note]:
                 cut += places
         draft.settle()
     for place in cut:
-        yield Note(draft.forward(place, since), f"what spoke of `{NAME}` was cut out here: read it again")
+        yield Note(draft.forward(place, since), f"mentions of `{NAME}` were removed here: check the text")
     for found in _mentions(draft):
         yield Note(found.place, f"`{NAME}` is still mentioned here")
 
 
 def _mentions(draft: Draft) -> Iterator[Mention]:
-    """The mentions of the method, those of torch's function of that name left out."""
+    """Return the mentions of the method, without torch's function of that name."""
     for found in mentions(draft.project, [NAME]):
         text = draft.text(found.place.path)
         before = text[: found.place.span.start]

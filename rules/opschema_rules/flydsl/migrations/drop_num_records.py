@@ -1,4 +1,4 @@
-"""`drop-num-records`: byte counts of descriptors, which say what the layout gives anyway."""
+"""`drop-num-records`: removes byte counts of descriptors that equal the size of the layout."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from opschema_rules.flydsl.model import Descriptor, FlyTree
 _KEYWORD = "num_records_bytes"
 _BYTES = (1, 2, 4, 8)
 MAX_BYTES = 2**31 - 1
-"""Most bytes that 32 bits count."""
+"""The largest byte count that fits in 32 bits."""
 
 _CONVERSIONS = ("Int32", "Int64", "Index")
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
-    """The calls of `make_buffer_tensor` with `max_size=False` and a byte count."""
+    """Yield the calls of `make_buffer_tensor` with `max_size=False` and a byte count."""
     tree = tree_of(draft)
     for found in tree.descriptors if tree is not None else ():
         size = found.max_size
@@ -68,7 +68,7 @@ def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     - where the count is computed with 64 bits at run time, or is no less than 2 GiB: the sizes of a layout may have 32;
     - where the size would be a constant of the compiled code and not part of its key: FlyDSL up to 0.1.8, unless each
       caller marks the tensor `mark_layout_dynamic`;
-    - where the tree's own `make_buffer_tensor` rejects to take the size from a constant layout.
+    - where the tree's own `make_buffer_tensor` refuses to take the size from a constant layout.
 
     This migration does not change `create_buffer_resource`: it takes no size from a dynamic layout, and describes 4 GiB
     instead. Comments above a call that still mention `num_records_bytes` are reported as notes.
@@ -117,25 +117,25 @@ def _check_one(tree: FlyTree, place: Place, sized: Sized) -> None:
     ratio = sized.given.ratio(layout.elements)
     fits = ratio * 8 == layout.bits if ratio is not None and layout.bits else ratio in _BYTES
     if not fits:
-        raise LeftAlone(place, "the count is not, or not for certain, the tensor's elements times their size")
+        raise LeftAlone(place, "the count may differ from the tensor's elements times their size")
     if sized.wide or (sized.given.value or 0) > MAX_BYTES:
-        reason = "the count has 64 bits: what the layout gives may be computed with 32, and overflow"
+        reason = "the count has 64 bits: the size from the layout may be computed in 32 bits and overflow"
         raise LeftAlone(place, reason)
     if layout.baked:
         reason = "without it the size would be a constant of the compiled code, whose key has no shape"
         raise LeftAlone(place, reason)
     if layout.constant and _refuses_constants(tree):
-        raise LeftAlone(place, "`make_buffer_tensor` refuses to take the size from a constant layout here")
+        raise LeftAlone(place, "`make_buffer_tensor` rejects a constant layout as the size here")
 
 
 def _refuses_constants(tree: FlyTree) -> bool:
-    """Whether the tree's own FlyDSL has the guard that it had for two days in May 2026."""
+    """Whether the tree's own FlyDSL has the guard that existed for two days in May 2026."""
     own = tree.answers.definition("make_buffer_tensor")
     return own is not None and "raise ValueError" in own.file.text(own.function.outer)
 
 
 def _drop(rewrite: Rewrite, found: Descriptor) -> Iterator[Place]:
-    """Drop the argument, and the local that it was; the comments that speak of it."""
+    """Remove the argument, and the local variable that it was; yield the comments that mention it."""
     tree = rewrite.tree
     call = tree.find(found.expr.span, cst.Call)
     value = found.num_records
@@ -151,7 +151,7 @@ def _drop(rewrite: Rewrite, found: Descriptor) -> Iterator[Place]:
 
 
 def _comments(tree: PythonTree, path: str, call: cst.Call) -> Iterator[Place]:
-    """The comments right above a statement, if they speak of the argument."""
+    """Yield the comments directly above a statement that mention the argument."""
     statement = tree.statement(call)
     top, line = tree.top(statement), tree.line_start(tree.span(statement).start)
     text = tree.text[top:line]

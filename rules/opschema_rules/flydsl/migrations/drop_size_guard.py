@@ -1,4 +1,4 @@
-"""`drop-size-guard`: the guard of `make_buffer_tensor` against constant sizes, and the tests that expect it to raise."""
+"""`drop-size-guard`: removes the guard of `make_buffer_tensor` against constant sizes, and the tests that expect it to raise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STATIC = frozenset({"is_static", "is_static_shape"})
 
 
 class _Guard(msgspec.Struct, frozen=True):
-    """The question whether a layout is constant, by which a function of FlyDSL's raises."""
+    """A test for a constant layout by which a FlyDSL function raises."""
 
     function: str
     question: Span
@@ -49,7 +49,7 @@ class _Test(msgspec.Struct, frozen=True):
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
-    """The guard in the tree's own FlyDSL, and the tests of it."""
+    """Yield the guard in the tree's own FlyDSL, and its tests."""
     tree = tree_of(draft)
     if tree is None or not tree.contract.own or not tree.contract.surely(Era.DYNAMIC, Era.SPLIT, Era.CURRENT):
         return
@@ -64,7 +64,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
 
 
 def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[tuple[Span, Span]]:
-    """The `if` statements by which a function raises for constant layouts, each with its condition."""
+    """Yield the `if` statements by which a function raises for constant layouts, each with its condition."""
     tree = draft.tree(file.path)
     for node in tree.walk(tree.function(function.name)):
         if isinstance(node, cst.If) and (asked := _question(node.test)) is not None and _raises(node):
@@ -72,7 +72,9 @@ def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[tupl
 
 
 def _other_message(draft: Draft, tree: FlyTree) -> Place | None:
-    """The place of a string that names the byte count outside the guards and docstrings of FlyDSL, by which it may still raise."""
+    """Return the place of a string outside FlyDSL's guards and docstrings that names the byte count: an error may still mention
+    it.
+    """
     own = tree.answers.definition(_MAKER)
     guards = [span for span, _ in _guards(draft, own.file, own.function)] if own is not None else []
     for file in (item for item in tree.package.files if _COUNT in item.source.text):
@@ -86,7 +88,7 @@ def _other_message(draft: Draft, tree: FlyTree) -> Place | None:
 
 
 def _strings(tree: PythonTree) -> Iterator[cst.CSTNode]:
-    """The strings that name the byte count, but for docstrings."""
+    """Yield the strings that name the byte count, without docstrings."""
     docstrings = {id(node.value) for node in tree.walk(tree.module) if isinstance(node, cst.Expr)}
     for node in tree.walk(tree.module):
         if id(node) not in docstrings and isinstance(node, _STRINGS) and _COUNT in node.value:
@@ -94,14 +96,14 @@ def _strings(tree: PythonTree) -> Iterator[cst.CSTNode]:
 
 
 def _question(test: cst.BaseExpression) -> cst.Attribute | None:
-    """The attribute that says whether a layout is constant, if a test asks for it and nothing else."""
+    """Return the attribute that says whether a layout is constant, if the condition tests nothing else."""
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test = test.expression
     return test if isinstance(test, cst.Attribute) and test.attr.value in _STATIC else None
 
 
 def _raises(node: cst.If) -> bool:
-    """Whether a constant layout makes an `if` raise, and nothing else."""
+    """Whether an `if` does nothing but raise for a constant layout."""
     negated, test = False, node.test
     while isinstance(test, cst.UnaryOperation):
         negated, test = not negated, test.expression
@@ -115,7 +117,7 @@ def _only_raises(block: cst.BaseSuite) -> bool:
 
 
 def _tests(draft: Draft, tree: FlyTree) -> Iterator[Site]:
-    """The tests that only expect an error that names the byte count."""
+    """Yield the tests that only expect an error that names the byte count."""
     for file in tree.bodies.files:
         name = file.path.rpartition("/")[2]
         text = file.source.text
@@ -128,7 +130,7 @@ def _tests(draft: Draft, tree: FlyTree) -> Iterator[Site]:
 
 
 def _only_expects(tree: PythonTree, function: cst.FunctionDef) -> bool:
-    """Whether a test checks one thing: that what it calls raises, with the byte count in the message."""
+    """Whether a test checks nothing but that a call raises with the byte count in the message."""
     expected = [node for node in tree.walk(function) if isinstance(node, cst.With) and _expects(node)]
     checks = [node for node in tree.walk(function) if isinstance(node, cst.Assert)]
     others = [
@@ -153,7 +155,7 @@ def _names_count(tree: PythonTree, node: cst.CSTNode) -> bool:
 
 
 def _drop_local_imports(rewrite: Rewrite, function: str, question: cst.Attribute) -> None:
-    """Drop the imports in a function of names that only the question used."""
+    """Remove a function's local imports of names that only the guard's condition used."""
     tree = rewrite.tree
     asked = [node for node in tree.walk(question) if isinstance(node, cst.Name)]
     for node in tree.walk(tree.function(function)):
@@ -224,9 +226,9 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
 
 
 def _leftovers(draft: Draft, changed: Mapping[str, Place], tested: Iterable[str]) -> Iterator[Note]:
-    """What may still mention a dropped guard."""
+    """Yield notes on places that may still mention a removed guard."""
     for place in changed.values():
-        yield Note(place, "its docstring and comments may still mention the guard: read them again")
+        yield Note(place, "its docstring and comments may still mention the guard: check them")
     for path in tested:
         mention = _GUARD.search(draft.text(path))
         if mention is not None:
@@ -239,7 +241,7 @@ def _leftovers(draft: Draft, changed: Mapping[str, Place], tested: Iterable[str]
 
 
 def _kept(draft: Draft, sites: Sequence[Site]) -> tuple[Place | None, list[Place]]:
-    """The tests that may expect a guard which is dropped, and the place of the string that keeps them."""
+    """Return the tests that may expect a removed guard, and the place of the string because of which they are kept."""
     tree = tree_of(draft) if any(isinstance(site.subject, _Guard) for site in sites) else None
     other = _other_message(draft, tree) if tree is not None else None
     return other, [test.place for test in _tests(draft, tree)] if tree is not None and other is not None else []
@@ -256,7 +258,7 @@ def _notes_of_kept(draft: Draft, other: Place | None, kept: Sequence[Place]) -> 
 
 
 def _demands(draft: Draft) -> Iterator[Place]:
-    """Comments and documents that may say that the byte count has to be passed: the first such place of each file."""
+    """Yield the first place in each comment or document that may say that the byte count must be passed."""
     for source in texts_with(draft.project, {_COUNT}):
         if source.path.endswith(_TEXTS):
             found = (span for span in occurrences(source.text, _COUNT) if _is_demanded(source, span))
@@ -264,7 +266,7 @@ def _demands(draft: Draft) -> Iterator[Place]:
 
 
 def _is_demanded(source: Source, span: Span) -> bool:
-    """Whether the line of a mention, or the next one, is of prose and makes a demand."""
+    """Whether the line of a mention, or the next one, is prose and makes a demand."""
     start = source.text.rfind("\n", 0, span.start) + 1
     lines = source.text[start:].split("\n", 2)[:2]
     if source.path.endswith(".py"):

@@ -1,4 +1,4 @@
-"""`extent-to-parameter`: a number that kernels bake in becomes one that they are given."""
+"""`extent-to-parameter`: turns a number that is compiled into kernels into a parameter."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from opschema_rules.flydsl.model import Call, FlyTree, Traced
 from opschema_rules.flydsl.rules.descriptors import hands_on
 
 TYPE = "Int32"
-"""FlyDSL's type of the parameter."""
+"""The FlyDSL type of the parameter."""
 
 
 class ExtentToParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``names`` are the constants, such as `M`; ``constant`` is the new name of each outside the kernels, with `{}` for its
-    old name.
+    """``names`` are the constants, such as `M`; ``constant`` is the template for their new names outside the kernels, with `{}`
+    for the old name.
     """
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class _Extent(msgspec.Struct, frozen=True):
 
 
 def find(draft: Draft, options: ExtentToParameter) -> Iterator[Site]:
-    """The constants of these names that traced functions read."""
+    """Yield the constants of these names that traced functions read."""
     check_names([*options.names, *(options.constant.replace("{}", name) for name in options.names)])
     tree = tree_of(draft)
     found = False
@@ -142,7 +142,7 @@ def extent_to_parameter(draft: Draft, sites: Sequence[Site], options: ExtentToPa
 
 
 class _Step:
-    """One constant."""
+    """The change for one constant."""
 
     def __init__(self, bench: Workbench, references: References, extent: _Extent, options: ExtentToParameter) -> None:
         self.bench = bench
@@ -154,7 +154,7 @@ class _Step:
         self.renamed = options.constant.replace("{}", self.name)
 
     def run(self) -> list[Note]:
-        """Mark all that changes.
+        """Record all edits.
 
         Raises:
             LeftAlone: something forbids it.
@@ -184,7 +184,7 @@ class _Step:
             add_parameter(rewrite, function, slot_of(traced), f"{self.name}: {annotation}")
 
     def _annotation(self, traced: Traced) -> str:
-        """The type of the parameter, spelled as the types beside it."""
+        """Return the parameter's type, spelled like the annotations beside it."""
         around = traced.body.parent or traced.body
         prefixes = [
             item.param.annotation.text.rpartition(".")[0]
@@ -214,7 +214,7 @@ class _Step:
             add_argument(rewrite, node, slot_of(call.target), self.name, code)
 
     def _spelled(self, call: Call) -> str:
-        """The constant's name where a function is called."""
+        """Return the constant's name at a call of the function."""
         body, path = call.body, self.constant.path
         module = call.expr.callee.rpartition(".")[0]
         for item in (self.name, f"{module}.{self.name}" if module else ""):
@@ -233,7 +233,7 @@ class _Step:
         return isinstance(found, ValueRef) and found.assign is self.constant.assign
 
     def _counted(self, counts: Iterable[Span]) -> Iterator[Note]:
-        """The numbers of bytes, where the tree's own FlyDSL hands 32 bits on as they are."""
+        """Yield notes on byte counts, if the tree's own FlyDSL does not widen 32-bit numbers."""
         text = self.constant.file.source.text
         for span in counts if self.tree.contract.own and hands_on(self.tree) else ():
             shown = text[span.start : span.end]
@@ -241,7 +241,7 @@ class _Step:
             yield Note(Place(self.constant.path, span), message)
 
     def _mentioned(self, group: Group) -> Iterator[Note]:
-        """Comments and strings outside of the functions that name the constant."""
+        """Yield notes on comments and strings outside the functions that name the constant."""
         if self.renamed == self.name:
             return
         nodes = self.bench.tree(self.constant.path)

@@ -1,5 +1,5 @@
-"""The number of elements of the tensor behind a buffer descriptor, followed from the descriptor through helpers, kernels and
-launchers to where the tensor is made; and what a count of bytes comes to on the same path.
+"""Follows a buffer descriptor through helpers, kernels and launchers to the tensor behind it: the number of its elements, and
+the value of a byte count on the same path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from opschema_rules.flydsl.model import Descriptor, Wrap
 T = TypeVar("T")
 
 MAX_PATHS = 64
-"""Most paths of calls to one descriptor."""
+"""Maximum number of call paths to one descriptor."""
 
 _SIZES = {"float16": 16, "bfloat16": 16, "half": 16, "float32": 32, "float": 32, "float64": 64, "double": 64}
 _SIZES |= {f"{sign}int{size}": size for sign in ("", "u") for size in (8, 16, 32, 64)}
@@ -39,7 +39,8 @@ _WIDTH = re.compile(r"[A-Za-z]+?(\d+)")
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """A tensor's elements, those from the first to the last in memory; the bits of one, 0 when not known.
+    """The layout of a tensor: the number of elements from the first to the last in memory, and the bits of one element (0 if not
+    known).
 
     ``baked`` when the size is a constant of the compiled code without being part of its key, ``constant`` when it is one.
     ``extents`` are as they are written, with the body that they stand in.
@@ -53,8 +54,8 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class Sized(msgspec.Struct, frozen=True):
-    """Sizes that one path of calls gives a descriptor: the tensor's layout, and the bytes that are asked for; whether those are
-    computed at run time, with 64 bits.
+    """The sizes that one path of calls gives a descriptor: the tensor's layout, the requested bytes, and whether these are
+    computed at run time with 64 bits.
     """
 
     layout: Layout
@@ -63,7 +64,7 @@ class Sized(msgspec.Struct, frozen=True):
 
 
 def sizes(references: References, found: Descriptor) -> Iterator[Sized]:
-    """The sizes that each path of calls to a descriptor gives it.
+    """Yield the sizes that each path of calls gives a descriptor.
 
     Raises:
         Unproved: a path cannot be followed.
@@ -72,7 +73,7 @@ def sizes(references: References, found: Descriptor) -> Iterator[Sized]:
 
 
 def layouts(references: References, found: Descriptor) -> Iterator[Layout]:
-    """The layouts of the tensors that paths of calls give a descriptor.
+    """Yield the layouts of the tensors that paths of calls give a descriptor.
 
     Raises:
         Unproved: a path cannot be followed.
@@ -81,7 +82,7 @@ def layouts(references: References, found: Descriptor) -> Iterator[Layout]:
 
 
 def _each(references: References, place: Place, ask: Callable[[TensorPath], T]) -> Iterator[T]:
-    """The answer of ``ask`` for each path of calls that leads to a place."""
+    """Yield the result of ``ask`` for each path of calls that leads to a place."""
     waiting: list[Entered] = [{}]
     parsed: dict[str, PythonTree] = {}
     paths = 0
@@ -100,7 +101,7 @@ class TensorPath(CallPath):
     """Follows tensors too."""
 
     def sized(self, found: Descriptor) -> Sized:
-        """The sizes that this path gives a descriptor.
+        """Return the sizes that this path gives a descriptor.
 
         Raises:
             Unproved: it cannot be followed.
@@ -115,7 +116,7 @@ class TensorPath(CallPath):
             raise self.unknown(found.body, given) from None
 
     def described(self, found: Descriptor) -> Layout:
-        """The layout of the tensor that is described; errors as for :meth:`sized`."""
+        """Return the layout of the described tensor; raises as :meth:`sized` does."""
         tensor = found.tensor
         if tensor is None:
             raise Unproved(found.place, "what it is given is not known")
@@ -125,7 +126,7 @@ class TensorPath(CallPath):
             raise self.unknown(found.body, tensor) from None
 
     def tensor(self, body: Body, expr: Expr) -> Layout:
-        """The layout of a tensor of the kernel's side, or of what is passed to a launcher."""
+        """Return the layout of a tensor in a kernel, or of an argument of a launcher."""
         self.step(body, expr)
         if expr.kind == "name":
             found = self.follow(body, expr, enter=True)
@@ -159,7 +160,7 @@ class TensorPath(CallPath):
         return replace(made, baked=Era.BAKED in eras, constant=bool(eras - {Era.DYNAMIC}))
 
     def _view(self, body: Body, pointer: Expr, layout: Expr) -> Layout:
-        """A view of a pointer, with a layout that is written out."""
+        """Return the layout of a view of a pointer with a literal layout."""
         bits = self._pointed(body, pointer)
         while layout.kind == "name":
             self.step(body, layout)
@@ -178,7 +179,7 @@ class TensorPath(CallPath):
         return Layout(last + Count.of(1), bits, tuple((body, item) for item in shape), constant=True)
 
     def _pointed(self, body: Body, pointer: Expr) -> int:
-        """The bits of an element that a tensor's pointer points to; 0 when not known."""
+        """Return the bits of the elements behind a tensor's pointer; 0 if not known."""
         if self.names.called(body, pointer) == "recast_iter" and pointer.positional():
             width = _WIDTH.match(self.names.last(body, pointer.items[1]))
             return int(width[1]) if width else 0
@@ -190,7 +191,7 @@ class TensorPath(CallPath):
             return 0
 
     def _made(self, body: Body, expr: Expr) -> Layout:
-        """A contiguous tensor, by how torch makes it."""
+        """Return the layout of a contiguous tensor, from the torch call that creates it."""
         self.step(body, expr)
         if expr.kind == "name":
             found = self.follow(body, expr, enter=True)
@@ -212,7 +213,7 @@ class TensorPath(CallPath):
         return self._changed(body, expr, *method)
 
     def _method(self, body: Body, call: Expr) -> tuple[Expr, str] | None:
-        """The object and the name of a method that is called on a tensor."""
+        """Return the object and the name of a tensor method in a call."""
         callee = call.items[0]
         if callee.kind == "attribute":
             return callee.items[0], callee.text
@@ -238,7 +239,7 @@ class TensorPath(CallPath):
         raise self.unknown(body, call)
 
     def _extents(self, body: Body, call: Expr, *, last: bool) -> list[Expr]:
-        """The extents that a tensor is made with; ``last`` when something else is given behind them."""
+        """Return the extents that a tensor is created with; ``last`` if other arguments follow them."""
         size, given = call.keyword("size"), call.positional()
         extents = [size] if size is not None else given[:1] if last else given
         if len(extents) == 1 and extents[0].kind in ("tuple", "list"):
@@ -254,7 +255,7 @@ class TensorPath(CallPath):
         return Layout(elements, bits, tuple((body, item) for item in extents))
 
     def _bits(self, body: Body, dtype: Expr | None) -> int:
-        """The bits of an element of a type of torch; 0 when not known."""
+        """Return the bits of an element of a torch dtype; 0 if not known."""
         while dtype is not None and dtype.kind == "name":
             self.step(body, dtype)
             name = self.bodies.external(body, dtype.text)
@@ -271,7 +272,7 @@ class TensorPath(CallPath):
 
 
 def _leaves(expr: Expr) -> Iterator[Expr]:
-    """The members of nested tuples."""
+    """Yield the members of nested tuples."""
     if expr.kind != "tuple":
         yield expr
     for item in expr.items if expr.kind == "tuple" else ():

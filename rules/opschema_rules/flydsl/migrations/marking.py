@@ -1,4 +1,4 @@
-"""Calls of the methods that mark tensors that FlyDSL wraps, and what they are called on."""
+"""Calls of the methods that mark wrapped tensors, and their objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DYNAMIC = ("mark_layout_dynamic", "mark_shape_dynamic", "mark_stride_dynamic")
 
 
 def method_of(call: Expr) -> str:
-    """The last word of what a call calls."""
+    """Return the last word of the function that a call calls."""
     callee = call.items[0]
     return (
         callee.text.rpartition(".")[2] if callee.kind == "name" else callee.text if callee.kind == "attribute" else ""
@@ -22,7 +22,7 @@ def method_of(call: Expr) -> str:
 
 
 def owner(call: Expr) -> Expr | None:
-    """The object whose method a call calls."""
+    """Return the object whose method a call calls."""
     callee = call.items[0]
     if callee.kind == "attribute":
         return callee.items[0]
@@ -31,7 +31,7 @@ def owner(call: Expr) -> Expr | None:
 
 
 def is_wrapped(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is for certain a tensor that FlyDSL wraps, if the names that are ``seen`` are."""
+    """Whether an expression is certainly a tensor wrapped by FlyDSL, assuming that the names in ``seen`` are."""
     if expr.kind == "call":
         holder = owner(expr)
         if any(item.body.file is body.file and item.expr.span == expr.span for item in tree.wraps):
@@ -46,14 +46,14 @@ def is_wrapped(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = fro
 
 
 def _values(tree: FlyTree, body: Body, name: str) -> list[tuple[Body, Expr]]:
-    """All values that a name is assigned; empty when they are not known."""
+    """Return all values that a name is assigned; empty if they are not known."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     values = binder.values(name) if "." not in name else None
     return [(binder, value) for value in values or ()]
 
 
 def pins(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a wrapped tensor may have a dynamic layout, so that nothing else has its sizes in the key."""
+    """Whether a wrapped tensor may have a dynamic layout, so that only the mark puts its sizes into the key."""
     if is_program(tree):
         return False
     if Era.DYNAMIC in tree.contract.eras:

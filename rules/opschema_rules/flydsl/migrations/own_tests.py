@@ -26,7 +26,7 @@ def only_tests(tree: PythonTree, body: Body, method: str) -> bool:
 
 
 class _Test:
-    """A test function: what it checks."""
+    """A test function and its checks."""
 
     def __init__(self, tree: PythonTree, function: cst.FunctionDef, method: str) -> None:
         self.tree = tree
@@ -44,12 +44,12 @@ class _Test:
                 self.does_more |= not (isinstance(statement, cst.Expr) and statement.value is docstring)
 
     def _learn(self, statement: cst.Assign) -> None:
-        """Take note of a name that stands for what the method returns."""
+        """Record a name that holds the method's result."""
         if self._marked(statement.value):
             self.names.update(item.target.value for item in statement.targets if isinstance(item.target, cst.Name))
 
     def _marked(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is what the method returns, or an attribute or method of that."""
+        """Whether an expression is the method's result, or an attribute or method of it."""
         while isinstance(node, cst.Call | cst.Attribute):
             inner = node.func if isinstance(node, cst.Call) else node.value
             if isinstance(node, cst.Call) and isinstance(inner, cst.Attribute) and inner.attr.value == self.method:
@@ -63,7 +63,7 @@ class _Test:
         return any(self._marked(node) and self._is_direct(node, part) for node in self.tree.walk(part))
 
     def _is_direct(self, node: cst.CSTNode, part: cst.CSTNode) -> bool:
-        """Whether an expression is not handed to a function, which may do anything with it."""
+        """Whether an expression is not passed to a function, which may do anything with it."""
         for above in self.tree.ancestors(node):
             if above is part:
                 return True

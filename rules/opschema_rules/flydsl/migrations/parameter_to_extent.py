@@ -1,4 +1,4 @@
-"""`parameter-to-extent`: a number that kernels are given becomes a constant that they bake in."""
+"""`parameter-to-extent`: turns a parameter into a constant that is compiled into kernels."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class _Group(msgspec.Struct, frozen=True):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The functions' names, which stay when others are rewritten."""
+        """The functions' names, which stay the same when other functions are rewritten."""
         return tuple(item.title for item in self.functions)
 
     @property
     def place(self) -> Place:
-        """The place of the parameter in the first of them."""
+        """The place of the parameter in the first function."""
         first = self.functions[0]
         return first.body.at(next(item.param.span for item in first.parameters if item.name == self.name))
 
 
 def find(draft: Draft, options: ParameterToExtent) -> Iterator[Site]:
-    """The kernels and launchers that have a number of run time of that name."""
+    """Yield the kernels and launchers with a run-time number of that name."""
     check_names(options.names)
     tree = tree_of(draft)
     groups = [group for name in options.names for group in _groups(tree, name)] if tree is not None else []
@@ -69,7 +69,7 @@ def find(draft: Draft, options: ParameterToExtent) -> Iterator[Site]:
 
 
 def _groups(tree: FlyTree, name: str) -> list[_Group]:
-    """The functions with that parameter; those that one calls are of its group."""
+    """Return the groups of functions with that parameter; a function and those that it calls are one group."""
     groups: list[list[Traced]] = []
     for traced in tree.traced:
         param = traced.parameter(name)
@@ -122,7 +122,7 @@ def parameter_to_extent(draft: Draft, sites: Sequence[Site], options: ParameterT
 
 
 def _named(draft: Draft, site: Site) -> list[tuple[FlyTree, _Group]]:
-    """The groups of a site's functions, by the names of these, in the draft as it is, and its tree."""
+    """Return the groups of a site's functions, by name, in the current draft, each with its tree."""
     tree, before = tree_of(draft), site.subject
     assert tree is not None
     assert isinstance(before, _Group)
@@ -131,7 +131,7 @@ def _named(draft: Draft, site: Site) -> list[tuple[FlyTree, _Group]]:
 
 
 class _Step:
-    """One group."""
+    """The change for one group."""
 
     def __init__(self, bench: Workbench, references: References, group: _Group) -> None:
         self.bench = bench
@@ -141,7 +141,7 @@ class _Step:
         self.name = group.name
 
     def run(self) -> None:
-        """Mark all that changes.
+        """Record all edits.
 
         Raises:
             LeftAlone: something forbids it.
@@ -183,7 +183,7 @@ class _Step:
         return True
 
     def _constant(self, given: Sequence[tuple[Call, Expr]]) -> Constant:
-        """The one constant that all calls from outside pass."""
+        """Return the one constant that all calls from outside pass."""
         found: Constant | None = None
         for call, value in given:
             named = self._named(call, value)
@@ -199,7 +199,7 @@ class _Step:
         return found
 
     def _named(self, call: Call, value: Expr) -> ValueRef | None:
-        """The variable of a module that an argument is."""
+        """Return the module variable that an argument refers to."""
         if value.kind != "name" or is_parameter(call.body, value.text.partition(".")[0]):
             return None
         found = self.tree.bodies.resolve(call.body, value.text)
@@ -208,7 +208,7 @@ class _Step:
         return found if any(item is found.assign for item in found.file.body.assigns) else None
 
     def _check_uses(self, traced: Traced, constant: Constant) -> None:
-        """Check that the parameter can be read from the module instead."""
+        """Check that the functions can read the module's variable instead of the parameter."""
         body, name = traced.body, self.name
         param = traced.parameter(name)
         if body.file.path != constant.path:

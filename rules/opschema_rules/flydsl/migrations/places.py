@@ -13,16 +13,16 @@ from opschema_rules.flydsl.model import Kind, Parameter, Traced
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """The place of a new parameter among those of a function, from 0."""
+    """The position of a new parameter among those of a function, counted from 0."""
 
     index: int
     kind: ParamKind
     before: str
-    """The parameter that it follows; empty for the first."""
+    """The name of the parameter before it; empty for the first."""
 
 
 def slot_of(traced: Traced) -> Slot:
-    """Behind the tensors that a function must be given, or without any, behind all that it must be given by position."""
+    """Return the position after the required tensors; without any, after all required positional parameters."""
     params = traced.parameters
     required = 0
     while required < len(params) and _is_plain(params[required]) and params[required].param.default is None:
@@ -41,7 +41,7 @@ def _is_plain(item: Parameter) -> bool:
 
 
 def add_parameter(rewrite: Rewrite, function: cst.FunctionDef, slot: Slot, code: str) -> None:
-    """Write the parameter."""
+    """Insert the parameter."""
     listed = listed_parameters(function.params)
     names = [item.name.value if isinstance(item, cst.Param) else "" for item in listed]
     at = names.index(slot.before) + 1 if slot.before else 0
@@ -50,7 +50,7 @@ def add_parameter(rewrite: Rewrite, function: cst.FunctionDef, slot: Slot, code:
 
 
 def add_argument(rewrite: Rewrite, call: cst.Call, slot: Slot, name: str, code: str) -> None:
-    """Pass it in a call: by position where all before it are, else by name.
+    """Insert the argument into a call: by position if all arguments before it are positional, otherwise by name.
 
     Raises:
         Refused: what the call passes is not known.

@@ -1,4 +1,4 @@
-"""Takes a method out of a class with the attributes that it alone writes, which stay empty without it."""
+"""Removes a method from a class, with the private attributes that only this method writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _MAKERS = ("frozenset", "set", "tuple", "list", "dict")
 def drop_method(
     rewrite: Rewrite, owner: cst.ClassDef, method: cst.FunctionDef, elsewhere: Callable[[str], bool]
 ) -> list[str]:
-    """Take out a method, and each private attribute that nothing else writes but an initial value that is empty.
+    """Remove a method, and each private attribute that only it writes apart from an empty initial value.
+
+    Conditions on such an attribute are folded, and unreachable code is removed. An attribute that is still used, or is named
+    ``elsewhere``, is kept.
 
     What asks whether such an attribute is empty is decided, and what can then not be reached is taken out. An attribute
     that is still used, or is named ``elsewhere``, stays.
@@ -41,7 +44,7 @@ def drop_method(
 
 
 def _written(tree: PythonTree, method: cst.FunctionDef) -> Iterator[str]:
-    """The private attributes of the instance that a method assigns, or calls a method of."""
+    """Yield the private attributes of the instance that a method assigns or calls a method of."""
     params = all_parameters(method.params)
     for node in tree.walk(method.body):
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.attr.value.startswith("_"):
@@ -74,7 +77,7 @@ def _writes(tree: PythonTree, node: cst.Attribute) -> bool:
 
 
 def _initial(tree: PythonTree, node: cst.Attribute) -> bool:
-    """Whether an attribute is assigned an empty value where it stands."""
+    """Whether an attribute is assigned an empty value at this place."""
     above = tree.parent(node)
     statement = tree.parent(above) if isinstance(above, cst.AssignTarget) else above
     if not isinstance(statement, cst.Assign | cst.AnnAssign) or statement.value is None:
@@ -83,7 +86,7 @@ def _initial(tree: PythonTree, node: cst.Attribute) -> bool:
 
 
 def _asked(tree: PythonTree, node: cst.Attribute) -> bool:
-    """Whether only the truth of an attribute matters where it stands."""
+    """Whether only the truth value of an attribute matters at this place."""
     above = tree.parent(node)
     if isinstance(above, cst.UnaryOperation):
         return isinstance(above.operator, cst.Not)
@@ -91,7 +94,7 @@ def _asked(tree: PythonTree, node: cst.Attribute) -> bool:
 
 
 def join_return(rewrite: Rewrite, function: cst.FunctionDef) -> None:
-    """Write ``return value`` for ``name = value`` right above ``return name``, where nothing else uses the name."""
+    """Replace ``name = value`` directly above ``return name`` with ``return value``, if nothing else uses the name."""
     tree = rewrite.tree
     for block in tree.walk(function):
         if not isinstance(block, cst.IndentedBlock) or len(block.body) < 2:

@@ -1,4 +1,4 @@
-"""Takes what speaks of a name out of comments and docstrings."""
+"""Removes mentions of a name from comments and docstrings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"[ \t]*#[#:!]*[ \t]?")
 
 
 def trimmed(tree: PythonTree, path: str, name: str) -> tuple[list[Edit], list[Place]]:
-    """The edits that take out of a file's comments and docstrings what speaks of ``name``, and where they are."""
+    """Return the edits that remove mentions of ``name`` from a file's comments and docstrings, and their places."""
     edits: list[Edit] = []
     for span in _comments(tree, name):
         edits += _comment(tree, span, name)
@@ -36,8 +36,8 @@ def trimmed(tree: PythonTree, path: str, name: str) -> tuple[list[Edit], list[Pl
 
 
 def without(text: str, name: str) -> str | None:
-    """A text without what speaks of ``name``: a last member of a list, a remark in brackets, or else the sentence; None if
-    nothing does.
+    """Return a text without its mentions of ``name``: the last item of an enumeration, a remark in parentheses, or otherwise the
+    sentence. None if there are none.
     """
     if not any(occurrences(text, name)):
         return None
@@ -53,7 +53,9 @@ def without(text: str, name: str) -> str | None:
 
 
 def _sentence(text: str, name: str) -> Span | None:
-    """The sentence that speaks of a name, with the white space before it; of the first in a paragraph, that behind it."""
+    """Return the sentence that mentions a name, with the white space before it; for the first one in a paragraph, with that
+    after it.
+    """
     found = next(occurrences(text, name), None)
     if found is None:
         return None
@@ -69,7 +71,7 @@ def _sentence(text: str, name: str) -> Span | None:
 
 
 def _paragraph(text: str, at: int) -> Span:
-    """The lines around a place between blank ones, without the white space around them."""
+    """Return the span of the paragraph around a place, without the white space around it."""
     start, end = 0, len(text)
     for match in re.finditer(r"\n[ \t]*(?=\r?\n)|\n[ \t]*\Z", text):
         if match.start() < at:
@@ -82,13 +84,13 @@ def _paragraph(text: str, at: int) -> Span:
 
 
 def _whole(text: str, start: int, end: int) -> Span:
-    """A paragraph with the blank lines before it, or behind the first one."""
+    """Return the span of a paragraph with the blank lines before it; for the first paragraph, with those after it."""
     before = len(text[:start].rstrip())
     return Span(before, end) if before else Span(start, end + len(text[end:]) - len(text[end:].lstrip()))
 
 
 def _comments(tree: PythonTree, name: str) -> Iterator[Span]:
-    """The comments on lines of their own that speak of a name, adjoining lines together."""
+    """Yield the comments on lines of their own that mention a name; adjoining lines are one comment."""
     seen = -1
     for found in occurrences(tree.text, name):
         line = tree.line_start(found.start)
@@ -107,7 +109,9 @@ def _in_string(tree: PythonTree, at: int) -> bool:
 
 
 def _comment(tree: PythonTree, span: Span, name: str) -> Iterator[Edit]:
-    """The edit of a comment's lines; all of them go where nothing is left to say, with blank lines behind a section's title."""
+    """Yield the edit of a comment's lines. If nothing remains, all lines are removed, with the blank lines after a section
+    title.
+    """
     lines = tree.text[span.start : span.end].splitlines(keepends=True)
     said = [line for line in lines if not _RULE.match(line)]
     heads = [match.group() if (match := _COMMENT.match(line)) else "" for line in said]
@@ -125,7 +129,7 @@ def _comment(tree: PythonTree, span: Span, name: str) -> Iterator[Edit]:
 
 
 def _docstrings(tree: PythonTree) -> Iterator[cst.SimpleString]:
-    """The docstrings of the module, its classes and its functions."""
+    """Yield the docstrings of the module, its classes and its functions."""
     owners = [node for node in tree.nodes if isinstance(node, cst.Module | cst.FunctionDef | cst.ClassDef)]
     for owner in owners:
         found = tree.docstring(owner)

@@ -19,7 +19,7 @@ from opschema_rules.flydsl.model import FlyTree, Traced
 
 
 class Reference(msgspec.Struct, frozen=True, eq=False):
-    """A read of a dotted name of which the words up to ``word``, which count from 0, name the thing that is asked for."""
+    """A read of a dotted name; the words up to index ``word`` name the function or constant in question."""
 
     body: Body
     use: Use
@@ -40,7 +40,7 @@ class Reference(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def called(self) -> Expr | None:
-        """The call that it is the callee of; None where it is read for something else."""
+        """The call of this name; None if the name is read for something else."""
         calls = (call for call in self.body.scope.calls if call.items[0].span == self.use.span)
         return next(calls, None) if self.word == self.use.name.count(".") else None
 
@@ -49,7 +49,7 @@ _SETTERS = ("setattr", "delattr", "object", "patch")
 
 
 def _set_by(call: Expr, path: str, name: str) -> str:
-    """The dotted name of a variable that a call sets, or the variable's own name if that is surely meant; empty if it sets none."""
+    """Return the dotted name of a variable that a call sets, or the variable's own name if that is meant; empty if it sets none."""
     texts = [item.value if item.kind == "const" else None for item in call.items[1:3]]
     if call.items[0].member not in _SETTERS or not texts:
         return ""
@@ -59,7 +59,7 @@ def _set_by(call: Expr, path: str, name: str) -> str:
 
 
 class References:
-    """Finds what names a thing."""
+    """Finds the references to a function or constant."""
 
     def __init__(self, draft: Draft, tree: FlyTree) -> None:
         self.draft = draft
@@ -67,19 +67,19 @@ class References:
         self._others: dict[tuple[str, str], Bodies] = {}
 
     def of_function(self, path: str, function: Function) -> Iterator[Reference]:
-        """Reads of a function of a file."""
+        """Yield the reads of a function of a file."""
         for found, reference in self._reads(path, function.name):
             if isinstance(found, FunctionRef) and found.function is function:
                 yield reference
 
     def of_constant(self, path: str, constant: Assign) -> Iterator[Reference]:
-        """Reads of a variable of a module."""
+        """Yield the reads of a module variable."""
         for found, reference in self._reads(path, constant.target):
             if isinstance(found, ValueRef) and found.assign is constant:
                 yield reference
 
     def imports_of(self, path: str, constant: Assign) -> Iterator[tuple[Body, Import]]:
-        """Imports of a variable of a module."""
+        """Yield the imports of a module variable."""
         for body in self._bodies(path, constant.target):
             for item in body.scope.imports:
                 if item.attr == constant.target:
@@ -88,8 +88,8 @@ class References:
                         yield body, item
 
     def writes_of(self, path: str, constant: Assign) -> Iterator[Place]:
-        """Places where a variable of a module is set from outside: by an assignment through the module, or by `setattr()` and
-        what is called like it (`monkeypatch.setattr`, `mock.patch`).
+        """Yield the places where a module variable is set from outside: by an assignment through the module, by `setattr()`, or
+        by a similar function (`monkeypatch.setattr`, `mock.patch`).
         """
         name = constant.target
         for body in self._bodies(path, name):
@@ -104,7 +104,7 @@ class References:
                     yield body.at(call.span)
 
     def doubtful(self, path: str, name: str) -> Iterator[Place]:
-        """Imports and reads from a module outside the workspace that has a file's name: it may be that file."""
+        """Yield imports and reads from a module outside the workspace that has a file's name: it may be that file."""
         end = f"{PurePosixPath(path).stem}.{name}"
         for body in self._bodies(path, name):
             for item in body.scope.imports:
@@ -116,7 +116,9 @@ class References:
                 yield reference.place
 
     def traced_through(self, body: Body) -> Traced | None:
-        """A traced function that runs a body: it lies in one, or in a function that one names; None when none is known."""
+        """Return a traced function that runs a body: the body is nested in it, or in a function that it names; None if none is
+        known.
+        """
         waiting, seen = [body], set[int]()
         while waiting:
             inner = waiting.pop()
@@ -131,7 +133,7 @@ class References:
         return None
 
     def _namers(self, body: Body) -> list[Body]:
-        """The bodies that name a function; those that read an attribute of a method's name."""
+        """Return the bodies that name a function; for a method, those that read an attribute of its name."""
         function, path = body.function, body.file.path
         assert function is not None
         if body.parent is None or body.parent.cls is None:
@@ -144,7 +146,7 @@ class References:
         return [item for item in found if item is not body]
 
     def _reads(self, path: str, name: str) -> Iterator[tuple[Resolution, Reference]]:
-        """The reads of a name, and of what it is imported as, with what they mean."""
+        """Yield the reads of a name and of its aliases, each with its meaning."""
         for body in self._bodies(path, name):
             around = {item.name for outer in body.outward() for item in outer.scope.imports if item.attr == name}
             for use in body.scope.uses:
@@ -155,7 +157,7 @@ class References:
                         yield self.tree.bodies.resolve(body, ".".join(words[: at + 1])), Reference(body, use, at)
 
     def _bodies(self, path: str, name: str) -> Iterator[Body]:
-        """The bodies of all Python files that hold a name of a file as a word."""
+        """Yield the bodies of all Python files that contain a name of a file as a word."""
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         for file in self.tree.bodies.files:
             if word.search(file.source.text):
@@ -166,7 +168,7 @@ class References:
                 yield from others.of(file)
 
     def _elsewhere(self, path: str, name: str) -> Bodies:
-        """The files without FlyDSL that may import a name from a file: they hold it, and a word of the file's path."""
+        """The files without FlyDSL that may import a name from a file: they contain it, and a word of the file's path."""
         if (path, name) not in self._others:
             words = {part for part in PurePosixPath(path).with_suffix("").parts if part != "__init__"}
             sources = [source for source in texts_with(self.draft.project, {name}) if source.path.endswith(".py")]
@@ -179,7 +181,7 @@ class References:
 
 
 def is_parameter(body: Body, name: str) -> bool:
-    """Whether a name is a parameter of a function around."""
+    """Whether a name is a parameter of an enclosing function."""
     binder = body.binder(name)
     return binder is not None and any(item.name == name for item in binder.params)
 

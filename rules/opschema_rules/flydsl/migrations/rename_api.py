@@ -1,4 +1,4 @@
-"""`rename-api`: names of FlyDSL as a release calls them."""
+"""`rename-api`: renames FlyDSL's names to those of a newer release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RenameApi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find(draft: Draft, options: RenameApi) -> Iterator[Site]:
-    """The uses of names that were renamed by then, FlyDSL's own files left out."""
+    """Yield the uses of names that were renamed by then, outside FlyDSL's own files."""
     rows = _rows(options)
     tree = tree_of(draft)
     if tree is None:
@@ -51,7 +51,7 @@ def find(draft: Draft, options: RenameApi) -> Iterator[Site]:
 
 
 def _rows(options: RenameApi) -> list[Renamed]:
-    """The renames that the release has seen.
+    """Return the renames up to the release.
 
     Raises:
         OpschemaError: it is none.
@@ -118,7 +118,7 @@ _ALL = Renamed("", "", "0").eras
 
 
 def _check(tree: FlyTree, use: ApiUse, rows: Sequence[Renamed]) -> None:
-    """Check that the new name means what the old one means here.
+    """Check that the new name means here what the old one means.
 
     Raises:
         LeftAlone: it may not.
@@ -164,7 +164,7 @@ def _rename(rewrite: Rewrite, use: ApiUse) -> None:
 
 
 def _private(tree: PythonTree, use: ApiUse) -> Iterator[tuple[Place, str]]:
-    """The private attributes that are asked of what has the name, or of what it gives when it is called."""
+    """Yield the private attributes that are read from the renamed object, or from the result of calling it."""
     names = use.reads if use.imported is not None else () if use.row.is_method else (use.word,)
     for span in names:
         node: cst.CSTNode | None = tree.find(span, cst.Name)
@@ -182,7 +182,7 @@ def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _reads(tree: PythonTree, name: str) -> list[cst.Name]:
-    """Reads of a name, which neither bind nor declare it."""
+    """Return the reads of a name, without its bindings and declarations."""
     binders = (cst.AssignTarget, cst.Param, cst.FunctionDef, cst.ClassDef, cst.ImportAlias, cst.NameItem, cst.AsName)
     return [node for node in tree.names(name) if not isinstance(tree.parent(node), binders)]
 
@@ -200,7 +200,7 @@ def _mentions(draft: Draft, done: Sequence[ApiUse], own: Collection[str]) -> Ite
 
 
 def _is_code(draft: Draft, place: Place) -> bool:
-    """Whether a name stands there that is code, of whatever meaning."""
+    """Whether the name at a place is code and not text."""
     try:
         draft.tree(place.path).find(place.span, cst.Name)
     except (LookupError, TreeError):

@@ -1,4 +1,6 @@
-"""Whether a kernel still compiles when a number that it knew becomes one of run time.
+"""Checks whether a kernel still compiles if a number that is known while tracing becomes a run-time value.
+
+Uses that are known to accept run-time values pass; any other use may need the number when the kernel is traced.
 
 What is known to take such numbers is let through; anything else may need to know them when the kernel is traced.
 """
@@ -42,7 +44,7 @@ class RunTime:
         self._seen: set[int] = set()
 
     def check(self, names: Iterable[cst.Name]) -> None:
-        """Check that wherever names are read, and where what is computed from them goes, a value of run time is taken.
+        """Check that a run-time value is accepted wherever names are read, and wherever values computed from them are used.
 
         Raises:
             Refused: something needs it at compile time, or is not known to do without.
@@ -75,7 +77,7 @@ class RunTime:
         return Refused([Problem(self.nodes.span(name).start, f"`{name.value}` is needed at compile time: {reason}")])
 
     def _follow(self, target: cst.Name) -> None:
-        """Check the reads of a local that is given such a value."""
+        """Check the reads of a local variable with such a value."""
         function = self.nodes.enclosing(target, cst.FunctionDef)
         if function is None:
             raise self._refused(target, "it is not a local")
@@ -100,18 +102,18 @@ class RunTime:
             self._check_passed(name, traced, call.args.index(arg))
         elif not self._is_loop(call, arg) and not self._is_cast(call):
             last = callee.rpartition(".")[2]
-            unknown = f"whether `{callee}()` does without is not known"
-            raise self._refused(name, f"`{callee}()` asks for it" if last in _STATIC else unknown)
+            unknown = f"whether `{callee}()` needs it is not known"
+            raise self._refused(name, f"`{callee}()` needs it" if last in _STATIC else unknown)
 
     def _check_passed(self, name: cst.Name, call: Call, index: int) -> None:
         param = param_for(call.expr, index + 1, [item.param for item in call.target.call_parameters])
         found = call.target.parameter(param.name) if param is not None else None
         if found is None or found.kind is not Kind.NUMBER:
             what = f"`{found.name}` of " if found is not None else ""
-            raise self._refused(name, f"{what}`{call.target.name}()` is not a number of run time")
+            raise self._refused(name, f"{what}`{call.target.name}()` is not a run-time number")
 
     def _check_element(self, name: cst.Name, element: cst.Element) -> None:
-        """In a tuple: the grid of a launch, kept in a local perhaps, or one of several values that are assigned."""
+        """Check an element of a tuple: the grid of a launch, possibly in a local variable, or one of several assigned values."""
         display = self.nodes.parent(element)
         above = self.nodes.parent(display) if display is not None else None
         if isinstance(above, cst.Arg) and above.keyword is not None and above.keyword.value == "grid":
@@ -131,7 +133,7 @@ class RunTime:
         call = next((item for item in self.nodes.ancestors(element) if not isinstance(item, _LISTED)), None)
         callee = " ".join(self.nodes.code(call.func).split()) if isinstance(call, cst.Call) else ""
         if callee.rpartition(".")[2] in _STATIC:
-            raise self._refused(name, f"`{callee}()` asks for it")
+            raise self._refused(name, f"`{callee}()` needs it")
         raise self._refused(name, "it is an element here, and what reads it is not known")
 
     def _check_assigned(self, name: cst.Name, statement: cst.Assign) -> None:
@@ -141,7 +143,7 @@ class RunTime:
             self._follow(target)
 
     def _check_compared(self, name: cst.Name, node: cst.CSTNode, above: cst.CSTNode) -> None:
-        """Beside a value of run time: what is decided by it is so already."""
+        """Check a comparison: the other side must be a run-time value already, so that Python does not decide by it."""
         comparison = self.nodes.parent(above) if isinstance(above, cst.ComparisonTarget) else above
         assert isinstance(comparison, cst.Comparison)
         sides = [comparison.left, *(item.comparator for item in comparison.comparisons)]
@@ -152,7 +154,7 @@ class RunTime:
     # What is asked
 
     def _is_loop(self, call: cst.Call, arg: cst.Arg) -> bool:
-        """Whether it is a bound of a ``for`` loop over ``range()``, which is always one of run time."""
+        """Whether an argument is a bound of a ``for`` loop over ``range()``, which is always a run-time value."""
         loop = self.nodes.parent(call)
         is_range = isinstance(call.func, cst.Name) and call.func.value == "range"
         return is_range and arg.keyword is None and isinstance(loop, cst.For) and loop.iter is call
@@ -166,7 +168,7 @@ class RunTime:
         return any(item.expr.span == span and item.body.file.path == path for item in self.tree.descriptors)
 
     def _traced(self, call: cst.Call) -> Call | None:
-        """The call, where it is one of a traced function."""
+        """Return the call, if it calls a traced function."""
         span, callee = self.nodes.span(call), self.nodes.span(call.func)
         calls = (item for traced in self.tree.traced for item in traced.calls if item.body.file.path == self.file.path)
         return next((item for item in calls if (item.expr.span, item.expr.items[0].span) == (span, callee)), None)
@@ -175,7 +177,7 @@ class RunTime:
         return self.tree.bodies.at(self.file, self.nodes.span(node).start)
 
     def _is_at_run_time(self, node: cst.CSTNode, hops: int) -> bool:
-        """Whether an expression is surely computed from a number of run time or the place of a thread."""
+        """Whether an expression is known to be computed from a run-time number or a thread index."""
         for item in self.nodes.walk(node):
             if isinstance(item, cst.Attribute) and self._is_index(item):
                 return True
@@ -201,7 +203,7 @@ class RunTime:
         return bool(written) and all(self._is_given(node, hops - 1) for node in written)
 
     def _is_given(self, name: cst.Name, hops: int) -> bool:
-        """Whether a local is given a value of run time where it is written."""
+        """Whether an assignment gives a local variable a run-time value."""
         statement = next((item for item in self.nodes.ancestors(name) if isinstance(item, cst.Assign | cst.For)), None)
         if isinstance(statement, cst.For):
             loop = statement.iter
@@ -216,7 +218,7 @@ def _computes(node: cst.CSTNode) -> bool:
 
 
 def _why(above: cst.CSTNode | None) -> str:
-    """The reason why a value may not go into a node of the tree."""
+    """Return why a value may not be used in a node of the syntax tree."""
     if isinstance(above, _TESTS):
         return "Python decides by it"
     if isinstance(above, cst.FormattedStringExpression):

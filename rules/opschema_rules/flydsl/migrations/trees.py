@@ -8,5 +8,5 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 def tree_of(draft: Draft) -> FlyTree | None:
-    """The tree that the pack read; None where it found none."""
+    """Return the tree that the pack read; None if it found none."""
     return next((item.tree for item in draft.loaded.subjects if isinstance(item, FlyCode)), None)

@@ -19,10 +19,10 @@ from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
-"""FlyDSL's types of Python's numbers."""
+"""FlyDSL's types for Python numbers."""
 
 STRINGS_SINCE = Version("0.2.3")
-"""The first release since 0.2.0 that takes ``Constexpr[str]``; the others raise where the function is defined."""
+"""The first release since 0.2.0 that accepts ``Constexpr[str]``; the earlier ones raise where the function is defined."""
 
 
 @rule("FLY206", "python-annotation", fixable="safe", proof=TRACED, pure=True)
@@ -108,7 +108,7 @@ def _judged(tree: FlyTree, traced: Traced, item: Parameter, annotation: Expr) ->
 
 
 def _prefix(tree: FlyTree, traced: Traced) -> str:
-    """The file's name for ``flydsl.expr``; empty when it does not import it."""
+    """Return the file's name for ``flydsl.expr``; empty if it is not imported."""
     for item in traced.body.file.body.imports:
         module = ".".join(filter(None, [item.module, item.attr]))
         if module == "flydsl.expr" and not item.level and "." not in item.name and item.name != "flydsl":
@@ -120,7 +120,7 @@ def _prefix(tree: FlyTree, traced: Traced) -> str:
 def variadic_parameter(file: FlyFile) -> Iterator[Diagnostic]:
     """A parameter of a traced function that takes any number of arguments.
 
-    FlyDSL passes each parameter of a kernel by its name, and makes a value of the GPU of each parameter of a launcher. So `*rest`
+    FlyDSL passes each parameter of a kernel by its name, and makes a GPU value of each parameter of a launcher. So `*rest`
     of a kernel or a launcher raises `TypeError` at every call, even if nothing is passed for it, and so does `**rest` of a
     launcher. Functions that are called while others are traced are plain functions, which may have such parameters.
 

@@ -28,7 +28,7 @@ _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 _TRANSPARENT = frozenset(
     {"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args", "contextmanager"}
 )
-"""Decorators that pass on all arguments."""
+"""Decorators that pass all arguments on."""
 
 _REPORTED_ONCE = frozenset({"missing", "surplus"})
 
@@ -166,7 +166,7 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _imported(tree: FlyTree, each: PythonFile) -> Iterator[str]:
-    """The names of functions and classes that a file imports from FlyDSL and calls."""
+    """Yield the names of functions and classes that a file imports from FlyDSL and calls."""
     calls = tree.bodies.words(each).calls
     for item in each.body.imports if tree.contract.own else ():
         if item.attr and item.name in calls and item.module.partition(".")[0] == ROOT:
@@ -174,7 +174,7 @@ def _imported(tree: FlyTree, each: PythonFile) -> Iterator[str]:
 
 
 def _methods(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The calls of methods of values whose type is sure."""
+    """Yield findings on method calls on values of known types."""
     for call in body.scope.calls:
         word = called_word(call.items[0])
         taken = counts(word)
@@ -194,7 +194,7 @@ def _misfits(call: Expr, params: tuple[Param, ...]) -> bool:
 
 
 def _marks(tree: FlyTree) -> Iterator[Diagnostic]:
-    """The marks that are chained to the wrapping of a tensor."""
+    """Yield findings on the marks that are chained to the wrapping of a tensor."""
     for wrap in tree.wraps if tree.contract.own else ():
         mark = wrap.marks[0] if wrap.marks else None
         word = mark.items[0].member if mark is not None else ""
@@ -204,7 +204,7 @@ def _marks(tree: FlyTree) -> Iterator[Diagnostic]:
 
 
 def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
-    """The name and the parameters of a function of FlyDSL, if nothing that stands before it changes what it takes."""
+    """Return the name and the parameters of a FlyDSL function, unless a decorator may change its parameters."""
     full = tree.names.member(body, callee)
     found = tree.answers.signature(full) if full else None
     return (full.rpartition(".")[2], found[1]) if found is not None and found[0] <= _TRANSPARENT else None
@@ -234,5 +234,5 @@ def _fault(fault: str, name: str, params: tuple[Param, ...], missing: list[str])
     if fault == "missing":
         return f"needs {quoted(missing)}"
     if fault == "position-only":
-        return f"takes `{name}` only by position"
+        return f"takes `{name}` by position only"
     return f"has no parameter `{name}`{did_you_mean(near_name(name, [item.name for item in params]))}"

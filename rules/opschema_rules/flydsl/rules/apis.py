@@ -24,10 +24,10 @@ INSTEAD = {
     "raw_cache_signature": "the arguments' `__cache_signature__` is what is left",
     "_reusable_slot_spec": "it is `__c_abi_spec__` now",
 }
-"""Replacements for names that have no other name now."""
+"""Replacements for names that were not simply renamed."""
 
 _REWRITTEN = ("range", "range_constexpr")
-"""Names that FlyDSL looks for in the loops of a kernel by their last word, whatever stands before."""
+"""Names that FlyDSL looks for in a kernel's loops by their last word, whatever the qualifier."""
 
 
 @rule("FLY207", "removed-api", pure=True)
@@ -156,7 +156,7 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _imported(tree: FlyTree, file: PythonFile) -> frozenset[str]:
-    """The names that a file imports from FlyDSL, or from a module that has them of it."""
+    """Return the names that a file imports from FlyDSL, or from a module that re-exports them."""
     if MARK not in file.source.text:
         bodies = tree.bodies.of(file)
         return frozenset(
@@ -197,7 +197,7 @@ def _absent_uses(lookup: Lookup, body: Body, names: frozenset[str]) -> Iterator[
 
 
 def _word_in(body: Body, span: Span, rest: str, found: Absent) -> Place | None:
-    """The place of the absent word after the imported name; None when the import itself brings it."""
+    """Return the place of the absent word after the imported name; None if the import itself provides it."""
     words = rest.split(".")
     if found.word not in words:
         return None
@@ -207,7 +207,7 @@ def _word_in(body: Body, span: Span, rest: str, found: Absent) -> Place | None:
 
 
 def _absent_members(lookup: Lookup, tensors: Tensors, wrap: Wrap) -> Iterator[Diagnostic]:
-    """The attributes of what one call wraps, chained to it or of the name that it is given once."""
+    """Yield the absent attributes of one wrapped tensor, chained to the call or read from the name that it is assigned to once."""
     body = wrap.body
     api = wrap.api if wrap.api != "TensorAdaptor" else ""
     for word, place in _attributes(tensors, wrap) if api else ():
@@ -234,7 +234,7 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
         seen = f", which is in {found.seen}" if found.seen else ""
         lacks = f"{found.where} has no `{found.name}`{seen}"
     else:
-        lacks = f"what wraps a tensor has no `{found.name}` in {found.where}"
+        lacks = f"a wrapped tensor has no `{found.name}` in {found.where}"
     row = lookup.renamed(found.name)
     module = lookup.moved(found.name)
     if row is not None:

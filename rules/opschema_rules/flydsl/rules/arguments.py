@@ -95,7 +95,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
                 yield _misfit(call, f"nothing is passed for {quoted(missing)}", _head(call))
             if surplus and surplus[0].argument is not None:
                 count = sum(item.param.kind in ("posonly", "normal") for item in traced.call_parameters)
-                yield _misfit(call, f"at most {count} arguments are taken by position", surplus[0].argument.span)
+                yield _misfit(call, f"at most {count} positional arguments are accepted", surplus[0].argument.span)
             for item in found:
                 if item.argument is not None and item.fault not in ("missing", "surplus"):
                     yield _misfit(call, _fault(traced, item, missing), item.argument.span)
@@ -104,7 +104,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
 def _misfit(call: Call, what: str, span: Span) -> Diagnostic:
     target = call.target
     return Diagnostic(
-        f"this call of `{target.name}` does not fit: {what}",
+        f"this call of `{target.name}` does not match its signature: {what}",
         call.body.at(span),
         (signature(target),),
         ops=(target.title,),
@@ -112,7 +112,7 @@ def _misfit(call: Call, what: str, span: Span) -> Diagnostic:
 
 
 def _head(call: Call) -> Span:
-    """The name that is called."""
+    """Return the span of the called name."""
     return call.expr.items[0].span
 
 
@@ -120,7 +120,7 @@ def _fault(traced: Traced, item: Misfit, missing: list[str]) -> str:
     if item.fault == "twice":
         return f"`{item.name}` is passed twice"
     if item.fault == "position-only":
-        return f"`{item.name}` is taken by position only"
+        return f"`{item.name}` is positional-only"
     if len(missing) == 1:
         return f"it has no parameter `{item.name}`, but `{missing[0]}`, for which nothing else is passed"
     close = near_names(item.name, missing or [one.name for one in traced.call_parameters], 1)
@@ -207,7 +207,9 @@ def _unlaunched(call: Call, message: str) -> Diagnostic:
 
 
 def _is_dropped(call: Call) -> bool:
-    """Whether a statement does nothing with what a call returns, but for a name that nothing reads, or ``.launch`` uncalled."""
+    """Whether a statement ignores the result of a call, assigns it to a name that is never read, or reads its ``.launch``
+    without a call.
+    """
     targets = _targets(call.body).get(call.expr.span)
     if targets is None or not all(map(is_variable, targets)):
         return False
@@ -216,7 +218,7 @@ def _is_dropped(call: Call) -> bool:
 
 @cached_on_argument
 def _targets(body: Body) -> dict[Span, tuple[Expr, ...]]:
-    """The targets of the values of statements, without ``.launch``, by the places of the values."""
+    """Return the targets of values in statements, also of ``value.launch``, by the spans of the values."""
     found: dict[Span, tuple[Expr, ...]] = {}
     for item in all_statements(body.function.statements) if body.function is not None else ():
         if item.kind in ("expr", "assign"):
@@ -228,5 +230,5 @@ def _targets(body: Body) -> dict[Span, tuple[Expr, ...]]:
 
 @cached_on_argument
 def _read(body: Body) -> frozenset[str]:
-    """The names that a body or one inside it reads."""
+    """The names that a body or a nested one reads."""
     return frozenset(use.name.partition(".")[0] for scope in body.scope.walk() for use in scope.uses)

@@ -23,10 +23,10 @@ UNPROMISED = 256
 """The most threads of a block without ``known_block_size`` before that release."""
 
 MOST = 1024
-"""The most threads of a block on the GPUs that FlyDSL compiles for: the largest `amdgpu_flat_work_group_size` of LLVM."""
+"""The most threads of a block on the GPUs that FlyDSL compiles for: LLVM's largest `amdgpu_flat_work_group_size`."""
 
 INFERRED = Version("0.3.1")
-"""The first release that takes ``known_block_size`` from the launch."""
+"""The first release that derives the size from the launch."""
 
 
 @rule("FLY215", "block-size", pure=True)
@@ -121,7 +121,7 @@ def _known(traced: Traced) -> Expr | None:
 
 
 def _fault(tree: FlyTree, traced: Traced, known: Expr) -> str:
-    """The fault of a ``known_block_size`` itself; empty if it is right or not known."""
+    """Return what is wrong with a ``known_block_size`` itself; empty if it is right or not known."""
     sizes = _sizes(tree, traced.body.parent or traced.body, known)
     if known.kind == "const":
         return "is not a sequence"
@@ -131,7 +131,7 @@ def _fault(tree: FlyTree, traced: Traced, known: Expr) -> str:
 
 
 def _sizes(tree: FlyTree, body: Body, expr: Expr) -> list[int | None] | None:
-    """A size's entries, None for those that are not known; None when not even their number is."""
+    """Return a size's entries, None for those that are not known; None if their number is not known."""
     if expr.kind not in ("tuple", "list"):
         only = _integer(tree, body, expr)
         return [only, 1, 1] if only is not None else None
@@ -161,7 +161,7 @@ def _contradicting(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnost
         yield from _broken(tree, call, known, place, given, sizes if given is not None else None)
     elif sizes is not None and all(sizes) and math.prod(item or 0 for item in sizes) > MOST:
         total = math.prod(item or 0 for item in sizes)
-        message = f"a block of {total} threads is larger than any GPU takes, which is {MOST}: the launch fails"
+        message = f"a block of {total} threads exceeds the limit of any GPU, {MOST}: the launch fails"
         yield Diagnostic(message, place, (signature(call.target),), ops=(call.target.title,))
     elif sizes is not None and "**" not in call.target.decorator.keywords and _needs_promise(tree):
         total = math.prod(item or 0 for item in sizes)
@@ -177,7 +177,9 @@ def _contradicting(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnost
 def _broken(
     tree: FlyTree, call: Call, known: Expr, place: Place, given: Expr | None, sizes: list[int | None] | None
 ) -> Iterator[Diagnostic]:
-    """A launch whose block is not the promised one; None stands for none, which is one thread."""
+    """Yield a finding on a launch whose block differs from the declared one; ``sizes`` is None without a block, which means one
+    thread.
+    """
     traced = call.target
     declared = None if _fault(tree, traced, known) else _sizes(tree, traced.body.parent or traced.body, known)
     pairs = zip(sizes or [1, 1, 1], declared or [], strict=False)
@@ -196,7 +198,7 @@ def _broken(
 
 
 def _differs(call: Call, given: Expr, known: Expr) -> bool:
-    """Whether an entry of a block surely is another number than the promised one: a multiple or a sum of the same variable."""
+    """Whether an entry of a block is known to differ from the declared one: a multiple or a sum of the same variable."""
     other = next((item for item in given.items if item.kind == "const"), None)
     by = other.value if other is not None and type(other.value) is int else 0
     changes = (given.text == "*" and by > 1) or (given.text in "+-" and by > 0)
@@ -207,7 +209,7 @@ def _differs(call: Call, given: Expr, known: Expr) -> bool:
 
 
 def _is_kept(call: Call, name: str) -> bool:
-    """Whether a name is one variable with one value where a kernel is defined and where it is launched."""
+    """Whether a name is a variable with the same value where a kernel is defined and where it is launched."""
     around = call.target.body.parent
     binder = around.binder(name) if around is not None else None
     if binder is None or call.body.binder(name) is not binder or name in binder.file.rebound:
@@ -222,7 +224,7 @@ def _told_size(sizes: list[int | None]) -> str:
 
 
 def _needs_promise(tree: FlyTree) -> bool:
-    """Whether every FlyDSL that the kernels may meet refuses more than 256 threads without ``known_block_size``."""
+    """Whether all FlyDSL releases in question reject more than 256 threads without ``known_block_size``."""
     contract = tree.contract
     if not contract.own:
         return bool(contract.releases) and max(contract.releases) < INFERRED

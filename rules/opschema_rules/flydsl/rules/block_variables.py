@@ -26,7 +26,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @rule("FLY222", "block-variable", pure=True)
 def block_variable(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable that is first assigned in a block of the GPU and read outside it.
+    """A variable that is first assigned in a GPU block and read outside it.
 
     FlyDSL makes a function of each block of an `if`, of a `while` and of a `for` over `range`. A variable that exists before
     the block is passed in and out, but one that is first assigned in the block is a local variable of that function: a read
@@ -84,7 +84,7 @@ def block_variable(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _may_read_outside(body: Body) -> bool:
-    """Whether the text behind a block names a variable that is assigned in such blocks only, by facts alone."""
+    """Whether the text after a block names a variable that is only assigned in such blocks, by facts alone."""
     scope, function = body.scope, body.function
     spans = list(block_spans(scope)) if function is not None else []
     if not spans or function is None or "except" in body.file.text(function.outer):
@@ -115,7 +115,7 @@ def _bindings(scope: Scope) -> Iterator[tuple[str, int]]:
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):
-    """A name that is bound or read at a place, and the way to it."""
+    """A name that is bound or read at a place, and the blocks around it."""
 
     span: Span
     steps: tuple[Step, ...]
@@ -126,7 +126,7 @@ class _Named(msgspec.Struct, frozen=True, eq=False):
         return [item for item in self.steps if item.gpu]
 
     def sees(self, binding: _Named) -> bool:
-        """Whether a read may see a binding that is not excluded: its blocks are around the read, too."""
+        """Whether a read may see a binding in a block that is also around the read."""
         blocks, around = binding.blocks, self.blocks
         return len(blocks) <= len(around) and all(one.same(other) for one, other in zip(blocks, around, strict=False))
 
@@ -176,7 +176,7 @@ def _unseen(traced: Traced, body: Body, name: str, use: _Named, before: list[_Na
 
 
 def _entered(traced: Traced, body: Body, stop: Stop) -> Step | None:
-    """The block of the GPU loop of whose variable a statement is."""
+    """Return the block of the GPU loop whose variable a statement binds."""
     item = stop.statement
     step = Step(item, 0, gpu=True, loop=True)
     gpu = item.kind == "for" and is_gpu_loop(item.exprs[1]) and not stays_python(traced.body, body, item.start)
@@ -184,7 +184,7 @@ def _entered(traced: Traced, body: Body, stop: Stop) -> Step | None:
 
 
 def _bound(stop: Stop) -> Iterator[tuple[str, Span]]:
-    """The names that a statement binds, and where."""
+    """Yield the names that a statement binds, each with its place."""
     item = stop.statement
     for target in targets(item):
         yield from (
@@ -198,7 +198,7 @@ def _bound(stop: Stop) -> Iterator[tuple[str, Span]]:
 
 
 def _read(item: Statement) -> Iterator[Expr]:
-    """The names that a statement reads itself."""
+    """Yield the names that a statement itself reads."""
     written = {part.span for target in targets(item) for part in target.walk() if is_variable(part)}
     stored = written if item.kind != "delete" else set()
     for expr in own_expressions(item):
@@ -207,7 +207,7 @@ def _read(item: Statement) -> Iterator[Expr]:
 
 
 def _read_within(tree: FlyTree, body: Body, item: Statement) -> Iterator[tuple[str, Span]]:
-    """The variables of a function that a function defined in it reads."""
+    """Yield the enclosing function's variables that a nested function reads."""
     if item.kind == "def":
         for function in tree.bodies.within(body):
             if function.function is not None and item.start <= function.function.span.start < item.end:
@@ -217,12 +217,12 @@ def _read_within(tree: FlyTree, body: Body, item: Statement) -> Iterator[tuple[s
 
 
 def _is_inside(item: Statement, expr: Expr) -> bool:
-    """Whether a name in a target is an item's owner or index, and so is read."""
+    """Whether a name in a target is read, as the owner or index of an item."""
     return not any(expr.text in bound_by(target) for target in targets(item))
 
 
 def _hidden(item: Statement) -> set[str]:
-    """The names that comprehensions and lambdas bind, or that belong to other functions."""
+    """Return the names that comprehensions and lambdas bind, or that belong to other functions."""
     found = set(item.names) if item.kind in ("global", "nonlocal", "delete") else set[str]()
     for expr in own_expressions(item):
         if expr.kind == "for":
@@ -233,7 +233,7 @@ def _hidden(item: Statement) -> set[str]:
 
 
 def _is_known_around(tree: FlyTree, body: Body, name: str) -> bool:
-    """Whether a name may mean something else there: a parameter, a variable around, of the module, or of Python's."""
+    """Whether a name may have another meaning there: a parameter, a variable of an enclosing scope, or a built-in."""
     if any(param.name == name for item in body.outward() for param in item.params) or hasattr(builtins, name):
         return True
     scope = tree.bodies.module(body.file).scope

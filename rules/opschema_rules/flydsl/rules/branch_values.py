@@ -1,4 +1,4 @@
-"""Values that a branch of the GPU cannot give a variable."""
+"""Variables that the branches of a GPU `if` give values of different types."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from opschema_rules.flydsl.gpu_blocks import head, in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 
 _CHOICE = re.compile(r"else(?<!\welse)\b(?!\s*:)")
-"""The `else` of an expression."""
+"""The `else` of a conditional expression."""
 
 
 @rule("FLY232", "branch-value", pure=True)
 def branch_value(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable or an expression to which the branches of the GPU give values of different types.
+    """A variable or an expression to which the GPU branches give values of different types.
 
     FlyDSL makes a function of each branch of an `if` whose condition is known on the GPU only, and of the body of such a
     `while`. It gets the variables that the branch assigns and returns them. So their values before the `if` and in the branch have
-    to be values of the GPU of one type: an `fx.Int32` that becomes a float or an `fx.Int64`, `None` before, a string, and a list
+    to be GPU values of one type: an `fx.Int32` that becomes a float or an `fx.Int64`, `None` before, a string, and a list
     that gets longer raise `TypeError` when the function is traced. Loops over `range` do the same (FLY223). The two values of
     `a if c else b` have to be of one type, too.
 
@@ -98,7 +98,7 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     values = device_values(tree, traced)
     for choice, why in _choices(values, body):
         if not may_pass(tree, body, choice.start):
-            message = f"the branches of the GPU return values of one type, and {why}: tracing raises `TypeError`"
+            message = f"the GPU branches return values of one type, and {why}: tracing raises `TypeError`"
             yield Diagnostic(message, body.at(choice), ops=(traced.title,))
     if not _may_branch(body, values.candidates):
         return
@@ -109,7 +109,7 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     for change in changes(values, body, is_block):
         if not may_pass(tree, body, change.statement.start):
             message = (
-                f"`{change.name}` {change.why}, and a branch of the GPU, `{head(body, change.block)}`, has to return a value of "
+                f"`{change.name}` {change.why}, and a GPU branch, `{head(body, change.block)}`, must return a value of "
                 "the same type: tracing raises `TypeError`; begin with a value of that type"
             )
             related = (Related(body.at(change.first), "the value before it"),)
@@ -117,12 +117,12 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
 
 
 def _is_dynamic(values: DeviceValues, body: Body, test: Expr) -> bool:
-    """Whether a condition surely is known on the GPU only."""
+    """Whether a condition is known on the GPU only."""
     return test.kind == "compare" and bool(values.of(body, test))
 
 
 def _choices(values: DeviceValues, body: Body) -> Iterator[tuple[Expr, str]]:
-    """The expressions ``a if c else b`` of two types, with the reason."""
+    """Yield the expressions ``a if c else b`` with two types, each with the reason."""
     outer = body.file.text(body.function.outer) if body.function is not None else ""
     text = body.file.source.text
     for item in all_statements(body.statements) if _CHOICE.search(outer) else ():
@@ -137,7 +137,7 @@ def _choices(values: DeviceValues, body: Body) -> Iterator[tuple[Expr, str]]:
 
 
 def _may_branch(body: Body, device: frozenset[str]) -> bool:
-    """Whether a comparison decides an `if` or a `while` that may be known on the GPU only, by facts and text alone."""
+    """Whether a comparison decides an `if` or a `while` that may depend on a GPU value, by facts and text alone."""
     text = body.file.text(body.function.outer) if body.function is not None else ""
     tests = (item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind == "compare")
     return "while " in text or any(_may_be_device(body, test, device) for test in tests)

@@ -39,7 +39,7 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
     A plain function that a kernel calls with such a value stays plain Python: its `if` and its `for` over `range` raise too.
     Under `flyc.jit` they become part of the program.
 
-    A variable that begins as a plain number, and that an `if` of the GPU changes, is such a value behind the `if`.
+    A variable that begins as a plain number, and that a GPU `if` changes, is such a value after the `if`.
 
     The rule checks only values that come from parameters annotated as numbers, from thread and block indices and from such
     loops, and of launchers only those that launch kernels: a function under `flyc.jit` that a kernel calls may be passed
@@ -162,7 +162,7 @@ _USES = {
     "count": "`{by}` needs a number while the function is traced: it raises",
     "index": "`{by}` is a Python list or tuple, which cannot be indexed by it: it raises",
     "shape": "`{by}` needs the shape while the function is traced: it fails",
-    "identity": "`{by}` compares objects, of which no two are the same: write `==` or `!=`",
+    "identity": "`{by}` compares identity, and two values are never the same object: write `==` or `!=`",
     "decide": "`{by}` decides while the function is traced: it raises",
     "decide: const_expr": "`const_expr` decides while the function is traced: it raises",
 }
@@ -173,23 +173,23 @@ def _asked(need: Need) -> str:
     what = _USES[need.use].format(by=need.by)
     if need.use.startswith("decide") and need.value == "raw":
         what = what.replace("it raises", "it is always true")
-    why = "belongs to a loop of the GPU" if need.value == "raw" else "is known at run time only"
+    why = "belongs to a GPU loop" if need.value == "raw" else "is known at run time only"
     return f"`{written}` {why}, and {what}"
 
 
 def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Related]:
-    """The sources of the device values: the parameter, or the loop."""
+    """Yield the sources of a device value: the parameter or the loop."""
     for name in names_read([need.expr]):
         parameter = traced.parameter(name)
         if parameter is not None and values.bindings(need.body, name) == [None]:
             yield Related(traced.body.at(parameter.param.full_span), "no `Constexpr`")
     loop = _loop(values, need)
     if loop is not None:
-        yield Related(need.body.at(loop), "a loop of the GPU")
+        yield Related(need.body.at(loop), "a GPU loop")
 
 
 def _loop(values: DeviceValues, need: Need) -> Span | None:
-    """The ``range`` of the loop whose variable a raw value comes from, where it is bound once and in the same function."""
+    """Return the ``range`` of the loop whose variable is the raw value, if the variable is bound once and in the same function."""
     for name in names_read([need.expr]) if need.value == "raw" else ():
         match values.bindings(need.body, name):
             case [Statement() as loop] if is_loop(loop) and loop.exprs[1].span in _iterated(need.body):
@@ -199,13 +199,13 @@ def _loop(values: DeviceValues, need: Need) -> Span | None:
 
 @cached_on_argument
 def _iterated(body: Body) -> dict[Span, Expr]:
-    """The expressions that the loops of a function run over, by their spans and, for calls, also by those of their callees."""
+    """The expressions that the loops of a function iterate over, by span; calls also by the span of the callee."""
     found = [item.exprs[1] for item in all_statements(body.statements) if item.kind == "for"]
     return {item.span: item for item in found} | {item.items[0].span: item for item in found if item.kind == "call"}
 
 
 def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
-    """Another loop or condition, where one word makes it."""
+    """Return a fix that replaces one word: the loop function or the condition."""
     path = need.body.file.path
     outer = need.outer
     if need.use == "decide: const_expr" and need.value == "number" and outer.kind == "call":
@@ -228,7 +228,7 @@ def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
 
 
 def _is_of_loop(need: Need) -> bool:
-    """Whether a loop runs over the call that needs a value."""
+    """Whether the call that needs a value is what a loop iterates over."""
     return need.outer.span in _iterated(need.body)
 
 
@@ -243,7 +243,7 @@ def _is_static(expr: Expr) -> bool:
 
 
 def _unrolled(tree: FlyTree, body: Body) -> str:
-    """The body's name for ``range_constexpr``; empty when no import leads there."""
+    """Return the body's name for ``range_constexpr``; empty if it is not imported."""
     for name in ("range_constexpr", "fx.range_constexpr", "expr.range_constexpr"):
         if tree.names.full(body, name).startswith("flydsl."):
             return name

@@ -1,4 +1,4 @@
-"""Values that a block of the GPU cannot carry from one run to the next."""
+"""Variables that a GPU loop cannot carry from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _ARITHMETIC = ("+=", "-=", "*=")
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
 _STARTS = frozenset({"const", "unary", "list", "listcomp", "dict", "dictcomp", "set", "setcomp"})
-"""Kinds of values with which a variable may begin that a loop cannot carry."""
+"""Kinds of initial values of a variable that a loop cannot carry."""
 _CONTAINERS = {"list": "list", "listcomp": "list", "dict": "dict", "dictcomp": "dict", "set": "set", "setcomp": "set"}
 
 
 @rule("FLY223", "carried-value", pure=True)
 def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable that a loop of the GPU assigns, and whose value the loop cannot carry.
+    """A variable that a GPU loop assigns, and whose value the loop cannot carry.
 
     The body of a `for` over `range` is traced once, as a function that gets the variables it assigns and returns them. So their
-    values before the loop and behind its body have to be values of the GPU, of one type: `None` before the loop, a list that
+    values before the loop and after its body must be GPU values, of one type: `None` before the loop, a list that
     the body appends to, a tuple that gets longer, a dict that gets a new key, a string, and a number of another type raise
     `TypeError` when the function is traced.
 
@@ -148,7 +148,7 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _may_carry(scope: Scope) -> bool:
-    """Whether a loop of the GPU changes a variable that begins as one of Python's values, by facts alone."""
+    """Whether a GPU loop changes a variable that begins as a Python value, by facts alone."""
     loops = [item.body for item in scope.loops if is_gpu_loop(item.iterable)]
     starts = (
         {item.target for item in scope.assigns if item.value is not None and _is_start(item.value)} if loops else set()
@@ -174,7 +174,7 @@ def _text(body: Body) -> str:
 
 
 class _Types(NumberTypes):
-    """Types of numbers, also of elements of tensor arguments where a statement is ``surely_run`` for each caller."""
+    """The types of numbers, including elements of tensor arguments in statements that are ``surely_run`` for every caller."""
 
     surely_run = False
 
@@ -185,7 +185,7 @@ class _Types(NumberTypes):
 
 
 def _is_reached(statements: Sequence[Statement], wanted: Statement) -> bool:
-    """Whether only loops are around a statement, and nothing before it leaves the function."""
+    """Whether only loops surround a statement, and nothing before it leaves the function."""
     for item in statements:
         if item.start <= wanted.start < item.end:
             inside = item.kind == "for" and _is_reached(item.blocks[0], wanted)
@@ -196,7 +196,7 @@ def _is_reached(statements: Sequence[Statement], wanted: Statement) -> bool:
 
 
 def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
-    """The variables that a loop of the GPU changes to what it cannot carry."""
+    """Yield findings on variables that a GPU loop changes to a value that it cannot carry."""
     yield from _plain_starts(tree, traced, body) if _may_carry(body.scope) else ()
     values = device_values(tree, traced)
 
@@ -215,7 +215,7 @@ def _diagnostic(
     traced: Traced, body: Body, name: str, why: str, loop: Statement, first: Expr, change: Statement
 ) -> Diagnostic:
     message = (
-        f"`{name}` {why}, and the loop of the GPU `{head(body, loop)}` carries it from one run to the next: tracing raises "
+        f"`{name}` {why}, and the GPU loop `{head(body, loop)}` carries it from one iteration to the next: tracing raises "
         "`TypeError`; begin with a value of its type, or use `range_constexpr`"
     )
     related = (Related(body.at(first), "the value before the loop"),)
@@ -223,7 +223,9 @@ def _diagnostic(
 
 
 def _plain_starts(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
-    """The variables that are assigned one of Python's values once, outside all blocks of the loop, and are changed in it."""
+    """Yield findings on variables that are assigned a Python value once, outside all blocks of the loop, and changed in the
+    loop.
+    """
     types = _Types(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
@@ -243,13 +245,15 @@ def _plain_starts(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
 
 
 def _may_pass(tree: FlyTree, body: Body, first: Expr, change: Statement) -> bool:
-    """Whether a change may not run or its error be handled; FlyDSL looks for variables that are None before it traces anything."""
+    """Whether a change may not run, or its error may be handled. FlyDSL checks for variables that are None before it traces
+    anything.
+    """
     nothing = first.kind == "const" and first.value is None
     return may_pass(tree, body, change.start) and not nothing
 
 
 def _loop_within(stop: Stop, before: list[tuple[Expr | None, Stop]] | None) -> Step | None:
-    """The GPU loop that a statement is in, and the only assignment before it is not."""
+    """Return the GPU loop that contains a statement, but not the only assignment before it."""
     if before is None or len(before) != 1:
         return None
     around, steps = before[0][1].blocks_and_loops, stop.blocks_and_loops
@@ -259,7 +263,7 @@ def _loop_within(stop: Stop, before: list[tuple[Expr | None, Stop]] | None) -> S
 
 
 def _assigned(item: Statement) -> Iterator[tuple[str, Expr | None]]:
-    """The variables that a statement assigns, with their values where these are known."""
+    """Yield the variables that a statement assigns, with their values where these are known."""
     if item.kind == "assign":
         for target in item.exprs[:-1]:
             yield from _pairs(target, item.exprs[-1])
@@ -283,7 +287,9 @@ def _pairs(target: Expr, value: Expr) -> Iterator[tuple[str, Expr | None]]:
 
 
 def _changes(item: Statement) -> Iterator[tuple[str, str, Expr | None]]:
-    """The variables that a statement changes: ``assign`` and ``+=`` with the value, a method that makes a container grow."""
+    """Yield the variables that a statement changes: ``assign`` and ``+=`` with the value, or the method that makes a container
+    grow.
+    """
     if item.kind == "augassign" and is_variable(item.exprs[0]):
         yield item.exprs[0].text, f"{item.text}=", item.exprs[1]
     elif item.kind in ("assign", "annassign"):
@@ -295,7 +301,7 @@ def _changes(item: Statement) -> Iterator[tuple[str, str, Expr | None]]:
 
 
 def _augmented(name: str, change: str, value: Expr | None) -> tuple[str, Expr | None]:
-    """The change ``x = x + 1`` as ``x += 1``, and all others as they are."""
+    """Return the change ``x = x + 1`` as ``x += 1``, and any other unchanged."""
     if change == "assign" and value is not None and value.kind == "binary" and value.text in ("+", "-", "*"):
         first, second = value.items
         if first.kind == "name" and first.text == name:
@@ -304,7 +310,7 @@ def _augmented(name: str, change: str, value: Expr | None) -> tuple[str, Expr | 
 
 
 def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None) -> str:
-    """The reason why a loop does not carry a value; empty if it does, or that is not sure."""
+    """Return why a loop does not carry a value; empty if it does, or if that is not known."""
     if first.kind == "const" and body.file.text(first) == "None":
         return "is `None` before" if change in ("assign", *_ARITHMETIC) else ""
     kind = _CONTAINERS.get(first.kind) or ({"list", "dict", "set"} & {first.callee} or {""}).pop()
@@ -324,7 +330,7 @@ def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None
 
 
 def _type_of(types: _Types, body: Body, expr: Expr) -> str:
-    """The type of a value: also of an element of a tensor in registers, whose type is written, and of a conversion by ``to``."""
+    """Return the type of a value, including an element of a tensor in registers with a written type, and a conversion by ``to``."""
     found = types.of(body, expr)
     if found:
         return found
@@ -349,7 +355,7 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
 
 
 def _is_select(types: _Types, body: Body, call: Expr) -> bool:
-    """Whether a call is of the method `select` of a comparison with a value of the GPU, or of a variable that is one."""
+    """Whether a call is of the method `select` of a comparison with a GPU value, or of a variable that holds one."""
     owner = call.items[0].owner if call.items[0].member == "select" and call.keywords == ("", "") else None
     bound = types.values.bindings(body, owner.text) or [] if owner is not None and is_variable(owner) else [owner]
     compared = bound[0] if len(bound) == 1 else None
@@ -357,7 +363,7 @@ def _is_select(types: _Types, body: Body, call: Expr) -> bool:
 
 
 def _selected(kinds: list[str]) -> str:
-    """The type of one of two values: a float of some size, if one surely is a float of FlyDSL's."""
+    """Return the type of a choice between two values: a float of unknown size, if one of them is a FlyDSL float."""
     if kinds[0] == kinds[1]:
         return kinds[0]
     return FLOAT if any(is_float(item) and item != FLOAT for item in kinds) else ""
@@ -368,13 +374,13 @@ def _is_index(expr: Expr) -> bool:
 
 
 def _number(types: NumberTypes, body: Body, expr: Expr) -> str:
-    """FlyDSL's type of numbers that an expression names."""
+    """Return the FlyDSL number type that an expression names."""
     last = types.tree.names.last(body, expr)
     return last if is_number(last) else ""
 
 
 def _grows(kind: str, first: Expr, change: str) -> str:
-    """Lists grow by each call; sets and dicts are refused where they are empty before, as they get a first element."""
+    """Return how a change makes a container grow; empty if a loop can carry it. A dict only counts if it is empty before."""
     if kind == "list" and change in ("append", "extend", "insert"):
         return f"is a list that `{change}()` makes longer"
     if kind == "set" and change in ("add", "update"):

@@ -17,11 +17,11 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     What a function under `@flyc.jit` captures is compiled into the code. Up to 0.4.2 FlyDSL computes the cache key of
     captured values once, before the first launch, and never looks at the contents of lists, dicts and sets. So a launch after
     the variable has changed silently runs the code for the old value. Variables of the module are different: FlyDSL raises
-    `RuntimeError` if they change. From 0.5.0 on every launch is traced anew, so nothing is reported where FlyDSL may be that
+    `RuntimeError` if they change. From 0.5.0 on every launch is traced again, so nothing is reported where FlyDSL may be that
     new.
 
-    Pass the value as a parameter that is an `fx.Constexpr`, or build the function anew for each value, in a factory that
-    gets the value as a number or a tuple. Only changes are reported that stand before a call of the function, in a function
+    Pass the value as a parameter that is an `fx.Constexpr`, or build a new function for each value, in a factory that
+    gets the value as a number or a tuple. A change is only reported if it is before a call of the function, in a function
     that changes the variable by one of its own parameters, or in a loop by the loop's variable.
 
     Bad:

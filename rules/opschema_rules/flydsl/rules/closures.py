@@ -1,4 +1,4 @@
-"""Dependencies that the compile cache does not see: captured values, helpers elsewhere, attributes of instances."""
+"""Dependencies that the compile cache ignores: captured values, helpers in other folders, instance attributes."""
 
 from __future__ import annotations
 
@@ -146,18 +146,18 @@ def _missed(item: StaleCapture) -> Diagnostic:
         instead = f"capture `{item.attribute}` of it by itself"
     message = (
         f"{read}, {holder}{item.uncached.words}{varies}, is not part of the cache key of `{title}`: "
-        f"builds that differ in it alone share one artifact on the disk; {instead}"
+        f"builds that differ only in it share one artifact on disk; {instead}"
     )
     place = item.body.at(Span(item.use.start, item.use.end))
     related = [Related(item.cell.binder.at(_bound(item.cell)), "the captured value")]
     if item.root != item.cell:
         related.append(Related(item.root.binder.at(_bound(item.root)), "the value that it depends on"))
-    related.append(Related(item.traced.place, "whose key does not see it"))
+    related.append(Related(item.traced.place, "whose key does not contain it"))
     return Diagnostic(message, place, tuple(related), ops=(title,))
 
 
 def _bound(cell: Cell) -> Span:
-    """The place where a variable is bound."""
+    """Return the place where a variable is bound."""
     param = next((item for item in cell.binder.params if item.name == cell.name), None)
     if param is not None:
         return param.span
@@ -238,11 +238,11 @@ def cross_dir_helper(code: FlyCode) -> Iterator[Diagnostic]:
 def _unseen(folder: str, found: list[Helper]) -> Diagnostic:
     first = min(found, key=lambda item: (item.call.path, item.call.span.start))
     others = len({item.target for item in found}) - 1
-    more = f", and so are {others} more of its folder" if others > 1 else ", and so is another one" if others else ""
+    more = f", and so are {others} more in its folder" if others > 1 else ", and so is another one" if others else ""
     named = folder or "."
     why = "called as an attribute of its module" if "." in first.callee else f"a function of `{named}`"
     message = (
-        f"`{first.callee}`, {why}, is traced into `{first.title}`, whose cache key does not see its source{more}: "
+        f"`{first.callee}`, {why}, is traced into `{first.title}`, whose cache key does not contain its source{more}: "
         f"after an edit the old artifact runs; name `{named}` in `FLYDSL_EXTRA_SOURCE_DIRS`"
     )
     related = (Related(first.target, "the helper"), Related(first.into, "whose key it is"))
@@ -311,8 +311,8 @@ def instance_state(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for item in baked_attributes(tree):
         message = (
-            f"`self.{item.attribute}` is baked into what `{item.traced.title}` compiles, and its cache key has of `self` the type "
-            f"only: instances that differ in it run the code of the first; pass it as `fx.Constexpr`"
+            f"`self.{item.attribute}` is baked into what `{item.traced.title}` compiles, but its cache key only contains the type "
+            "of `self`: instances that differ in it run the first one's code; pass it as `fx.Constexpr`"
         )
         related = (
             Related(item.body.at(item.written.span), "where instances get it"),

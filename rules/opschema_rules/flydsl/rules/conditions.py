@@ -31,7 +31,7 @@ _NUMERIC = frozenset({"name", "attribute", "binary", "call"})
 
 @rule("FLY229", "number-condition", fixable="safe", proof=TRACED, pure=True)
 def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
-    """A condition of the GPU that is a number.
+    """A GPU condition that is a number.
 
     The condition of an `if`, a `while` or a conditional expression has to be an `fx.Boolean`, as a comparison gives it. A number,
     such as `n`, `n & 1` or `fx.thread_idx.x % 2`, is not compared with 0 as Python does it: the module is not verified
@@ -85,7 +85,7 @@ def _numeric(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
             if _is_numeric(types, body, test) and not is_dead(tree, body, test.start):
                 written = body.file.text(test)
                 message = (
-                    f"`{written}` is a number, and a condition of the GPU is an `fx.Boolean`: the function does not compile; "
+                    f"`{written}` is a number, but a GPU condition must be an `fx.Boolean`: the function does not compile; "
                     "compare it with 0"
                 )
                 yield Diagnostic(message, body.at(test), (), _compared(body, test), ops=(traced.title,))
@@ -109,7 +109,7 @@ def _conditions(item: Statement) -> Iterator[Expr]:
 
 
 def _is_numeric(types: NumberTypes, body: Body, test: Expr) -> bool:
-    """Whether a value of the GPU surely is a number, and no result of a comparison."""
+    """Whether a GPU value is known to be a number and not the result of a comparison."""
     values = types.values
     if test.kind == "call":
         return _is_typed(types, body, test) and bool(values.of(body, test) or _is_computed(types, body, test.items[1]))
@@ -121,7 +121,7 @@ def _is_numeric(types: NumberTypes, body: Body, test: Expr) -> bool:
 
 
 def _is_typed(types: NumberTypes, body: Body, call: Expr) -> bool:
-    """Whether a call makes a number of FlyDSL, which is no Boolean."""
+    """Whether a call makes a FlyDSL number other than a Boolean."""
     last = call.callee.rpartition(".")[2]
     return (
         is_number(last)
@@ -132,7 +132,7 @@ def _is_typed(types: NumberTypes, body: Body, call: Expr) -> bool:
 
 
 def _is_computed(types: NumberTypes, body: Body, expr: Expr) -> bool:
-    """Whether a value is what a function of FlyDSL gives, as ``gpu.thread_id("x")``."""
+    """Whether a value is the result of a FlyDSL function, such as ``gpu.thread_id("x")``."""
     return (
         expr.kind == "call"
         and bool(types.tree.names.full(body, expr.callee))
@@ -161,14 +161,14 @@ def _is_number_name(types: NumberTypes, values: DeviceValues, body: Body, name: 
 
 
 def _is_unused(values: DeviceValues) -> bool:
-    """Whether a kernel is not named where it is defined, other than there, so that what its parameters say is passed."""
+    """Whether a kernel is only named at its definition, so that callers pass the annotated types."""
     traced = values.traced
     alone = traced.kind == "kernel" and traced.function.decorators == (traced.decorator,) and not traced.calls
     return alone and len(re.findall(rf"\b{traced.name}\b", traced.body.file.source.text)) == 1
 
 
 def _compared(body: Body, test: Expr) -> Fix:
-    """The same condition, compared with 0, as Python means it."""
+    """Return the fix that compares the condition with 0, as Python does."""
     text, path = body.file.text(test), body.file.path
     if test.kind == "binary":
         edits = (Edit(Span(test.start, test.start), "("), Edit(Span(test.end, test.end), ") != 0"))

@@ -23,10 +23,10 @@ _PLAIN = "list dict set frozenset bytes bytearray complex object type"
 _TYPING = "Any Dict FrozenSet Iterable List Literal Mapping Optional Sequence Set Type Union"
 _REFUSED = frozenset({*_PLAIN.split(), *(f"typing.{name}" for name in _TYPING.split())})
 _CHECKS = ("_is_supported_annotation", "__class_getitem__")
-"""Methods of ``Constexpr`` that refuse a type, unless a file gives them another meaning."""
+"""Methods of ``Constexpr`` that reject a type, unless a file redefines them."""
 
 _OTHER_PACKAGES = frozenset({"torch", "numpy"})
-"""Packages whose names are no types that FlyDSL takes, but for other names of Python's own."""
+"""Packages whose names are not types that FlyDSL accepts, unless they are aliases of Python's own."""
 
 
 @rule("FLY230", "constexpr-type", pure=True)
@@ -97,14 +97,14 @@ def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _is_called(tree: FlyTree, traced: Traced, annotation: Expr) -> bool:
-    """Whether an annotation calls `Constexpr` with a type, instead of a subscript."""
+    """Whether an annotation calls `Constexpr` with a type instead of subscripting it."""
     if annotation.kind != "call" or len(annotation.items) < 2:
         return False
     return tree.names.full(traced.body.parent or traced.body, annotation.callee).endswith(".Constexpr")
 
 
 def _is_refused(tree: FlyTree, body: Body, given: Expr) -> bool:
-    """Whether a type surely is none of those that FlyDSL takes."""
+    """Whether a type is known to be none of those that FlyDSL accepts."""
     if given.kind == "binary" and given.text == "|":
         return len({body.file.text(item) for item in given.items}) > 1
     head = given.items[0] if given.kind == "subscript" else given
@@ -125,13 +125,13 @@ def _is_refused(tree: FlyTree, body: Body, given: Expr) -> bool:
 
 
 def _is_class(tree: FlyTree, body: Body, text: str) -> bool:
-    """Whether a name is that of a class of the tree, or of one of FlyDSL's numbers and tensors."""
+    """Whether a name refers to a class of the tree, or to a FlyDSL number or tensor type."""
     own = tree.names.full(body, text).rpartition(".")[2]
     return is_number(own) or own == "Tensor" or (not own and _is_own_class(tree, body, text))
 
 
 def _is_own_class(tree: FlyTree, body: Body, text: str) -> bool:
-    """Whether a name is that of a class of the tree that no function of the tree decorates, which may return something else."""
+    """Whether a name refers to a class of the tree without a decorator of the tree, which might return something else."""
     if tree.names.meaning(body, text).kind != "class":
         return False
     found = tree.bodies.resolve(body, text)
@@ -141,7 +141,7 @@ def _is_own_class(tree: FlyTree, body: Body, text: str) -> bool:
 
 
 def _may_be_left(tree: FlyTree, traced: Traced) -> bool:
-    """Whether an error at the definition of a function is expected, handled, or none as it does not run."""
+    """Whether an error at the definition of a function is expected, handled, or never occurs because the code does not run."""
     around, at = traced.body.parent, traced.function.outer.start
     if around is None or may_pass(tree, around, at) or is_guarded_around(tree, around, at):
         return True

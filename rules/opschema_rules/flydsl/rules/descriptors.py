@@ -1,4 +1,4 @@
-"""Descriptors of buffers: how many bytes the GPU may read and write."""
+"""Buffer descriptors: how many bytes the GPU may read and write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opschema_rules.flydsl.tensors import TensorArgument, Tensors, value_of
 _NARROW = frozenset(f"{sign}Int{width}" for sign in ("", "U") for width in (8, 16, 32))
 _ARITHMETIC = frozenset(["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^"])
 SHOWN = 3
-"""Most callers that a finding shows."""
+"""Maximum number of callers shown in a finding."""
 
 
 @rule("FLY201", "static-size-descriptor", pure=True)
@@ -128,7 +128,7 @@ def _tensor(item: Descriptor) -> str:
 def _unbounded(item: Descriptor, size: Expr) -> Diagnostic:
     message = (
         f"`max_size=False` has no effect without `num_records_bytes`: `{item.api}()` finds no size in a tensor and describes "
-        f"4 GiB, so that accesses behind {_tensor(item)} are not stopped; pass `num_records_bytes`"
+        f"4 GiB, so accesses beyond {_tensor(item)} are not stopped; pass `num_records_bytes`"
     )
     return Diagnostic(message, _argument(item.body, size), severity=Severity.WARNING)
 
@@ -142,13 +142,13 @@ def _static(tensors: Tensors, item: Descriptor, size: Expr) -> Diagnostic:
         if item.takes_bytes
         else f"leave `max_size=False` out: this `{item.api}()` takes no bytes"
     )
-    baked = f"the size of this buffer is that of {what} in the first call"
+    baked = f"this buffer has the size of {what} in the first call"
     if always:
         message = f"{baked}, unless every caller marks its layout dynamic, as the known ones do; {instead}"
     else:
         missed = "" if item.takes_bytes else ", or have every caller wrap it with `mark_layout_dynamic()`"
         message = (
-            f"{baked}, and calls with other shapes run the same kernel: what lies behind reads as 0; {instead}{missed}"
+            f"{baked}, and calls with other shapes run the same kernel: reads beyond its end give 0; {instead}{missed}"
         )
     shown = [caller for caller in passed or () if always or not caller.is_dynamic][:SHOWN]
     related = tuple(Related(caller.body.at(caller.expr), _caller(caller)) for caller in shown)
@@ -161,7 +161,7 @@ def _caller(caller: TensorArgument) -> str:
 
 
 def _argument(body: Body, value: Expr) -> Place:
-    """The place of an argument, with its keyword."""
+    """Return the place of an argument, including its keyword."""
     text = body.file.source.text
     before = text[: value.start].rstrip()
     if not before.endswith("=") or before.endswith(("==", "!=", "<=", ">=")):
@@ -222,7 +222,7 @@ def descriptor_contradiction(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _is_constant_or_more(tree: FlyTree, item: Descriptor) -> bool:
-    """Whether the bytes surely are given: a parameter or a choice may still be ``None``."""
+    """Whether the byte count is known to be given: a parameter or a conditional expression may still be ``None``."""
     given = item.num_records
     if given is None or _unpacks(item.expr):
         return False
@@ -233,7 +233,7 @@ def _is_constant_or_more(tree: FlyTree, item: Descriptor) -> bool:
 
 
 def _without(item: Descriptor, size: Expr, place: Place) -> Fix | None:
-    """The call without ``max_size``; None where an argument by position stands behind it."""
+    """Return the fix that removes ``max_size``; None if a positional argument follows it."""
     index = item.expr.items.index(size)
     if any(not word for word in item.expr.keywords[index:]):
         return None
@@ -330,7 +330,7 @@ def i32_bytes(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def hands_on(tree: FlyTree) -> bool:
-    """Whether the tree's own FlyDSL widens plain numbers only."""
+    """Whether the tree's own FlyDSL only widens plain numbers."""
     own = tree.answers.definition("make_buffer_tensor")
     calls = own.function.body.calls if own is not None else ()
     asks = any(
@@ -347,7 +347,7 @@ def _definition(tree: FlyTree) -> tuple[Related, ...]:
 
 
 def _is_narrow(tree: FlyTree, body: Body, expr: Expr, hops: int) -> bool:
-    """Whether an expression surely is a number of the DSL with at most 32 bits."""
+    """Whether an expression is known to be a number of the DSL with at most 32 bits."""
     if hops <= 0:
         return False
     if expr.kind == "call":

@@ -106,7 +106,7 @@ def _exits(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
 
 
 def _may_leave(body: Body) -> bool:
-    """Whether the text of a block of a function has such a word."""
+    """Whether the text of a block of a function contains such a word."""
     text = body.file.source.text
     return any(text.find(word, span.start, span.end) >= 0 for span in block_spans(body.scope) for word in _EXITS)
 
@@ -135,7 +135,7 @@ def _judged(tree: FlyTree, traced: Traced, body: Body, stop: Stop) -> Iterator[D
 
 
 def _crossed(stop: Stop) -> Step | None:
-    """The GPU block between a `break` and its loop, or the loop itself."""
+    """Return the GPU block between a `break` and its loop, or the loop itself."""
     for step in reversed(stop.steps):
         if step.gpu:
             return step

@@ -76,7 +76,7 @@ def module_extent(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _grids(tree: FlyTree, file: PythonFile) -> Iterator[tuple[Call, Expr]]:
-    """The grids of the launches in a file, of kernels of any file."""
+    """Yield the grids of the launches in a file, of kernels of any file."""
     for body in tree.bodies.calling(file, ["launch"]):
         launched = tree.finder.called_in(body) if tree.around(body) is not None else ()
         for call in (item for traced in launched if traced.kind == "kernel" for item in traced.calls):
@@ -102,7 +102,7 @@ def _extents(tree: FlyTree, file: PythonFile, grids: list[tuple[Call, Expr]]) ->
 
 
 def _followed(body: Body, expr: Expr, hops: int) -> Iterator[Expr]:
-    """An expression and those of the variables of its function that it names."""
+    """Yield an expression, and the values of the local variables that it names."""
     yield expr
     for part in expr.walk() if hops > 0 else ():
         values = [item for item in body.scope.assigns if item.target == part.text] if part.kind == "name" else []
@@ -111,7 +111,7 @@ def _followed(body: Body, expr: Expr, hops: int) -> Iterator[Expr]:
 
 
 def _uses(body: Body, expr: Expr) -> Iterator[tuple[Use, bool]]:
-    """The module's names in an expression, each with whether something is divided by it."""
+    """Yield the module's names in an expression, each with whether something is divided by it."""
     below = {part.start for item in expr.walk() if item.text in _DIVISIONS for part in item.items[1].walk()}
     for part in expr.walk():
         if part.kind == "name" and "." not in part.text and body.binder(part.text) is None:
@@ -119,13 +119,13 @@ def _uses(body: Body, expr: Expr) -> Iterator[tuple[Use, bool]]:
 
 
 def _is_divided(expr: Expr, use: Use) -> bool:
-    """Whether a name stands above a division."""
+    """Whether a name is part of a dividend."""
     above = (item.items[0] for item in expr.walk() if item.kind == "binary" and item.text == "//")
     return any(item.start <= use.start and use.end <= item.end for item in above)
 
 
 def _constant(tree: FlyTree, file: PythonFile, name: str) -> Assign | None:
-    """The one assignment of an integer to a name of the module."""
+    """Return the only assignment of an integer to a module variable."""
     written = file.assigns.get(name, [])
     value = written[0].value if len(written) == 1 and written[0].sure else None
     folded = tree.evaluator.fold(file, value) if value is not None else None
@@ -133,7 +133,7 @@ def _constant(tree: FlyTree, file: PythonFile, name: str) -> Assign | None:
 
 
 def _sizes(tree: FlyTree, file: PythonFile, wanted: Iterable[str]) -> dict[str, Expr]:
-    """Places where torch makes tensors with a size that is one of the names."""
+    """Return the expressions by which torch creates tensors with one of the names as a size."""
     found: dict[str, Expr] = {}
     for body in tree.bodies.of(file):
         for call in body.scope.calls if tree.around(body) is None else ():

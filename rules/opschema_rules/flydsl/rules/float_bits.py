@@ -1,4 +1,4 @@
-"""Operations on bits of numbers that are floats."""
+"""Bitwise operations on floats."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def float_bits(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _may_be_wrong(body: Body) -> bool:
-    """Whether a line of a function has such an operator and what may be a float, by its text alone."""
+    """Whether a line of a function has such an operator and may have a float, by its text alone."""
     start, end = body.function.outer if body.function is not None else (0, 0)
     text, last = body.file.source.text, -1
     for match in _WRITTEN.finditer(text, start, end):
@@ -101,7 +101,7 @@ def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
 
 
 def _refused(tree: FlyTree, body: Body, expr: Expr) -> Expr | None:
-    """The operand that an operation does not take."""
+    """Return the operand that an operation does not accept."""
     if expr.kind == "unary":
         operand = expr.items[0]
         if expr.text == "-" and (operand.kind == "compare" or operand.callee.rpartition(".")[2] == "Boolean"):
@@ -118,19 +118,19 @@ def _refused(tree: FlyTree, body: Body, expr: Expr) -> Expr | None:
 
 
 def _is_plain(expr: Expr) -> bool:
-    """Whether an expression is a number as it is written, with or without a sign."""
+    """Whether an expression is a numeric literal, with or without a sign."""
     return is_plain_number(expr.items[0] if expr.kind == "unary" and expr.text == "-" else expr)
 
 
 class _Floats:
-    """The expressions of a tree that surely are floats, if they are numbers of FlyDSL's or plain ones."""
+    """The expressions of a tree that are known to be floats if they are FlyDSL or plain numbers."""
 
     def __init__(self, tree: FlyTree) -> None:
         self.tree = tree
         self._known: dict[tuple[Body, int, int], bool] = {}
 
     def has(self, body: Body, expr: Expr, depth: int = _DEEPEST) -> bool:
-        """Whether an expression of a body is one."""
+        """Whether an expression of a body is such a float."""
         key = (body, expr.start, expr.end)
         if key not in self._known:
             self._known[key] = depth > 0 and self._has(body, expr, depth - 1)

@@ -25,18 +25,18 @@ from opschema_rules.flydsl.unbound_names import sets_namespace
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, may_be_absent
 
 _PASSING = frozenset({"dsl_loc_tracing", "lru_cache", "cache", "contextmanager", "staticmethod"})
-"""Decorators that pass on all arguments."""
+"""Decorators that pass all arguments on."""
 
 _SPECIAL = re.compile(r"\b([A-Za-z_]\w*)\.__")
 
 _PASSING_MODULES = ("functools.", "contextlib.")
-"""The modules of those of Python's."""
+"""The modules of Python's decorators."""
 
 _OTHERS = frozenset({ROOT, "torch", "math", "functools", "itertools", "typing", "os", "pytest", "numpy"})
 """Packages that are not the tree's own."""
 
 _Helper: TypeAlias = "tuple[str, tuple[Param, ...]] | None"
-"""The name and the parameters of a function; None of what is none."""
+"""The name and the parameters of a function; None if there is no function."""
 
 
 @rule("FLY240", "helper-arguments", pure=True)
@@ -92,7 +92,7 @@ def helper_arguments(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _signature(tree: FlyTree, body: Body, name: str, known: dict[str, _Helper]) -> _Helper:
-    """The helper that a name stands for in a body; ``known`` are those of the module's names."""
+    """Return the helper that a name refers to in a body; ``known`` holds those of module names."""
     first, dot, _ = name.partition(".")
     if first in body.visible:
         binder = body.binder(first)
@@ -103,14 +103,14 @@ def _signature(tree: FlyTree, body: Body, name: str, known: dict[str, _Helper]) 
 
 
 def _defined(scope: Scope, name: str) -> _Helper:
-    """The function of that name that a scope defines, and nothing else."""
+    """Return the function that a scope defines under a name, if it binds the name only once."""
     bound = scope.named.get(name, ())
     one = bound[0] if len(bound) == 1 else None
     return (name, one.params) if isinstance(one, Function) else None
 
 
 def _of_module(tree: FlyTree, body: Body, name: str) -> _Helper:
-    """The helper that a name of a module stands for: a function of it, or of another module of the tree."""
+    """Return the helper that a module's name refers to: a function of this module, or of another module of the tree."""
     first, dot, _ = name.partition(".")
     own = body.file.body
     imported = [item for item in own.imports if item.name == first]
@@ -135,7 +135,7 @@ def _of_call(tree: FlyTree, body: Body, call: Expr, found: _Helper) -> Iterator[
 
 
 def _is_plain(tree: FlyTree, body: Body, name: str) -> bool:
-    """Whether a function takes what its definition says: it is no method, and no decorator changes that."""
+    """Whether a function accepts the parameters of its definition: it is not a method, and no decorator changes them."""
     target = tree.bodies.called(body, name)
     if target is None or target.function is None or (target.parent is not None and target.parent.cls is not None):
         return False
@@ -155,12 +155,12 @@ def _sets_namespace(file: PythonFile) -> bool:
 
 @cached_on_argument
 def _special_attributes(file: PythonFile) -> frozenset[str]:
-    """The names whose special attributes a file mentions, as `__defaults__` of a function."""
+    """The names whose special attributes, such as a function's `__defaults__`, a file mentions."""
     return frozenset(_SPECIAL.findall(file.source.text))
 
 
 def _is_passing(tree: FlyTree, target: Body, decorator: Expr) -> bool:
-    """Whether a decorator of a function is one of those of Python or FlyDSL that pass on all arguments."""
+    """Whether a function's decorator is one of Python's or FlyDSL's that pass all arguments on."""
     name = (decorator.items[0] if decorator.kind == "call" else decorator).text
     word, around = name.rpartition(".")[2], target.parent or target
     if word not in _PASSING:
@@ -173,15 +173,19 @@ def _is_passing(tree: FlyTree, target: Body, decorator: Expr) -> bool:
 
 def _misfit(body: Body, name: str, what: str, at: Expr) -> Diagnostic:
     return Diagnostic(
-        f"this call of `{name}` does not fit: {what}; tracing raises `TypeError`", body.at(at), ops=(name,)
+        f"this call of `{name}` does not match its signature: {what}; tracing raises `TypeError`",
+        body.at(at),
+        ops=(name,),
     )
 
 
 def _fault(item: Misfit, params: tuple[Param, ...]) -> str:
     if item.fault == "surplus":
-        return f"at most {sum(param.kind in ('posonly', 'normal') for param in params)} arguments are taken by position"
+        return (
+            f"at most {sum(param.kind in ('posonly', 'normal') for param in params)} positional arguments are accepted"
+        )
     if item.fault == "position-only":
-        return f"`{item.name}` is taken by position only"
+        return f"`{item.name}` is positional-only"
     near = near_names(item.name, [param.name for param in params], 1)
     return f"it has no parameter `{item.name}`" + (f", but `{near[0]}`" if near else "")
 
@@ -244,7 +248,7 @@ def undefined_name(file: FlyFile) -> Iterator[Diagnostic]:
 
 @cached_on_argument
 def _annotations(body: Body) -> SpanSet:
-    """The annotations in a function and of those in it, which need not be evaluated."""
+    """The annotations in a function and its nested functions, which need not be evaluated."""
     found = [item.annotation for item in body.scope.assigns]
     for function in body.scope.functions:
         found += [*(param.annotation for param in function.params), function.returns]
@@ -252,7 +256,7 @@ def _annotations(body: Body) -> SpanSet:
 
 
 def _may_be_bound(tree: FlyTree, body: Body, name: str, at: int) -> bool:
-    """Whether something else may bind a name, or nobody gets to its use."""
+    """Whether a name may be bound in another way, or its use is never reached."""
     inner = [item for item in body.outward() if item.definition is not None]
     around = any(name in item.bound or any(cls.name == name for cls in item.scope.classes) for item in inner)
     if around or is_bound_around(body, name, at) or tree.words.is_replaced(name) or at in _annotations(body):

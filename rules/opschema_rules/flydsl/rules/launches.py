@@ -28,7 +28,7 @@ LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 SIZES = ("grid", "block", "cluster")
 
 _STREAMS = frozenset(f"torch.cuda.{name}" for name in ("current_stream", "default_stream", "Stream", "ExternalStream"))
-"""What makes streams of torch."""
+"""Functions and classes of torch that make streams."""
 
 _DIVISION = re.compile(r"[^/\n]/[^/=]")
 
@@ -90,7 +90,7 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _launchers(tree: FlyTree) -> dict[Body, dict[Span, Call]]:
-    """The calls of kernels whose results variables hold, by the functions where they stand and their places."""
+    """Return the calls of kernels whose result a variable holds, by function and span."""
     found: dict[Body, dict[Span, Call]] = {}
     for call in (call for traced in tree.traced if traced.kind == "kernel" for call in traced.calls):
         if call.expr.span in index_of(call.body).targets:
@@ -99,7 +99,7 @@ def _launchers(tree: FlyTree) -> dict[Body, dict[Span, Call]]:
 
 
 def _called_again(tree: FlyTree, body: Body, made: Mapping[Span, Call]) -> Iterator[Diagnostic]:
-    """The calls in a function of what calls of kernels return."""
+    """Yield findings on calls of the result of a kernel call."""
     names = {name for span in made for name in index_of(body).targets[span]}
     for other in body.scope.calls:
         callee = other.items[0]
@@ -115,7 +115,7 @@ def _called_again(tree: FlyTree, body: Body, made: Mapping[Span, Call]) -> Itera
 
 
 def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The launches of traced functions themselves, instead of what their calls return."""
+    """Yield findings on `.launch` of a traced function itself, instead of its call's result."""
     for launch in body.scope.calls:
         name, _, method = launch.callee.rpartition(".")
         function = tree.bodies.called(body, name) if method == "launch" and name else None
@@ -133,7 +133,7 @@ def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
 
 
 def _is_set(tree: FlyTree, body: Body, name: str) -> bool:
-    """Whether a file gives functions an attribute `launch`, or the file of a body an attribute of an instance another value."""
+    """Whether a file sets an attribute `launch`, or the file of a body assigns the attribute of an instance."""
     own = (item.target for scope in body.file.body.walk() for item in scope.assigns)
     if "." in name and name in own:
         return True
@@ -150,7 +150,7 @@ def _refusals(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
 
 
 def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
-    """The reason why `.launch` does not take an argument; empty when it does, or nobody knows."""
+    """Return why `.launch` does not accept an argument; empty if it does, or if that is not known."""
     if keyword in ("*", "**"):
         return ""
     if not keyword:
@@ -166,7 +166,7 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
 
 
 def _refused_stream(tree: FlyTree, call: Call, value: Expr) -> str:
-    """The reason why a stream is none; empty when it may be one."""
+    """Return why an argument is not a stream; empty if it may be one."""
     if value.kind == "const" and isinstance(value.value, int | float | str):
         return "a `stream` is a launcher's parameter or `None`, not a constant: it raises"
     if value.kind == "call" and tree.names.external(call.body, value.callee) in _STREAMS and tree.around(call.body):
@@ -175,15 +175,15 @@ def _refused_stream(tree: FlyTree, call: Call, value: Expr) -> str:
 
 
 def _refused_size(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
-    """The reason why a size is refused; empty when it may be right."""
+    """Return why a size is rejected; empty if it may be right."""
     entries = value.elements if value.kind in ("tuple", "list") else None
     if any(map(_is_no_size, entries if entries is not None else ())):
-        return f"an entry of `{keyword}` is a number, and no `None`, string or tuple: it raises"
+        return f"an entry of `{keyword}` must be a number, not `None`, a string or a tuple: it raises"
     small = [item for item in (entries if entries is not None else (value,)) if _is_no_count(item)]
     if small:
-        return f"`{call.body.file.text(small[0])}` in `{keyword}` is no positive number: no thread runs"
+        return f"`{call.body.file.text(small[0])}` in `{keyword}` is not positive: no thread runs"
     if keyword != "cluster" and value.kind == "const" and not isinstance(value.value, int | float):
-        return f"`{keyword}` has one to three numbers, and is no constant of another type: it raises"
+        return f"`{keyword}` takes one to three numbers, not a constant of another type: it raises"
     if entries is not None:
         if not value.items:
             return f"`{keyword}` has no entry: it raises"
@@ -193,7 +193,7 @@ def _refused_size(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
 
 
 def _is_no_size(entry: Expr) -> bool:
-    """Whether an entry of a size is written as something else than a number."""
+    """Whether an entry of a size is written as something other than a number."""
     plain = entry.kind == "const" and not isinstance(entry.value, int | float)
     return plain or entry.kind in ("tuple", "list", "dict", "fstring")
 
@@ -206,7 +206,7 @@ def _is_no_count(entry: Expr) -> bool:
 
 
 def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
-    """Whether an entry of a size is a value of run time divided by ``/``."""
+    """Return why a size is rejected that divides a run-time value by ``/``; empty if it does not."""
     around = tree.around(call.body)
     if around is None or not _divides(around.body):
         return ""
@@ -268,7 +268,7 @@ def ignored_stream(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _ignored(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
-    """The stream that a launcher takes, and that a launch in it is not on."""
+    """Yield a finding on a launch that does not use the launcher's stream."""
     around = tree.around(call.body)
     streams = [item for item in around.call_parameters if item.kind is Kind.STREAM] if around is not None else []
     if around is None or not streams or "**" in launch.keywords or launch.keyword("stream") is not None:
@@ -285,7 +285,7 @@ def _ignored(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
 
 
 def _passing(body: Body, launch: Expr, stream: str) -> Fix | None:
-    """The launch with the stream behind what it passes."""
+    """Return the fix that adds the stream to the arguments of a launch."""
     before = body.file.source.text[launch.items[0].end : launch.end - 1].rstrip()
     if "#" in before.rpartition("\n")[2]:
         return None

@@ -1,4 +1,4 @@
-"""Shapes, strides and tiles that FlyDSL does not take."""
+"""Shapes, strides and tiles that FlyDSL does not accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.value_classes import plain_name
 
 _LAYOUTS = {"make_layout": "stride", "make_ordered_layout": "order"}
-"""Functions that take a shape and something for each of its parts, with the parameter of that."""
+"""Functions that take a shape and a second argument with an entry for each of its parts, and the name of that parameter."""
 
 _TILED = frozenset({"zipped_divide", "logical_divide", "flat_divide", "tiled_divide"})
 _SIZED = frozenset(
@@ -83,7 +83,7 @@ def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
 
 
 def _faults(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[tuple[Expr, str]]:
-    """The faults in the arguments of a call, each with its place."""
+    """Yield the faults in the arguments of a call, each with its place."""
     given = call.positional() if "*" not in call.keywords else []
     sizes = given[1:] if word in _TILED else given[:1] if word == "make_rmem_tensor" else given
     floats = [part for item in sizes for part in _leaves(item) if _is_float(tree, body, part)]
@@ -115,18 +115,18 @@ def _leaves(expr: Expr) -> Iterator[Expr]:
 
 
 def _is_float(tree: FlyTree, body: Body, expr: Expr) -> bool:
-    """Whether a number surely is a float."""
+    """Whether a number is known to be a float."""
     may_be = may_be_floats(body, (expr.text,)) if expr.kind == "name" else _may_be_float(expr)
     return may_be and isinstance(_known(tree, body, expr), float)
 
 
 def _may_be_float(expr: Expr) -> bool:
-    """Whether a number is written as a float."""
+    """Whether a number may be a float, by its form."""
     return isinstance(expr.value, float) or (expr.kind == "binary" and expr.text == "/")
 
 
 def _known(tree: FlyTree, body: Body, expr: Expr) -> object:
-    """The value of a number that is the same in every run; None if it is not known."""
+    """Return the value of a number that is the same in every run; None if it is not known."""
     names = ((item.text.partition(".")[0], item.start) for item in expr.walk() if item.kind == "name")
     if any(is_bound_around(body, *item) for item in names):
         return None
@@ -135,7 +135,7 @@ def _known(tree: FlyTree, body: Body, expr: Expr) -> object:
 
 
 def _fits(tree: FlyTree, body: Body, shape: Expr, other: Expr, exact: bool) -> bool:
-    """Whether strides may be nested as a shape is; without ``exact`` one of them may be for several sizes."""
+    """Whether strides may be nested like a shape; without ``exact``, one stride may stand for several sizes."""
     if other.kind in _DISPLAYS and shape.kind in _DISPLAYS:
         if any(item.kind == "starred" for item in (*shape.items, *other.items)):
             return True
@@ -147,6 +147,6 @@ def _fits(tree: FlyTree, body: Body, shape: Expr, other: Expr, exact: bool) -> b
 
 
 def _is_number(tree: FlyTree, body: Body, expr: Expr) -> bool:
-    """Whether an expression surely is a single number."""
+    """Whether an expression is known to be a single number."""
     value = expr.value if expr.kind == "const" else _known(tree, body, expr)
     return isinstance(value, int) and not isinstance(value, bool)

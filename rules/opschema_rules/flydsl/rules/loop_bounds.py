@@ -24,10 +24,10 @@ _WIDE = frozenset({"Int8", "Int16", "Int64", "Uint8", "Uint16", "Uint64", "float
 def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
     """A bound or a keyword that a loop does not take.
 
-    The bounds of a `for` over `range`, a loop of the GPU, are numbers of 32 bits. An `fx.Int64`, a number of 8 or 16 bits, a
+    The bounds of a `for` over `range`, a GPU loop, are 32-bit numbers. An `fx.Int64`, an 8-bit or 16-bit number, a
     `float`, as `/` gives one, and a Python number beyond 32 bits raise `TypeError` when the function is traced.
 
-    `range_constexpr` is a loop of Python, so it has neither values that the loop carries (`init=`) nor hints for unrolling:
+    `range_constexpr` is a Python loop, so it has neither values that the loop carries (`init=`) nor hints for unrolling:
     its keywords raise `TypeError`. A bound that `/` computes is a `float`, which raises, too: divide with `//`.
 
     Bad:
@@ -120,14 +120,14 @@ def _keywords(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator
     for word, value in call.args:
         if word and word not in ("*", "**") and tree.names.called(body, call) == "range_constexpr":
             message = (
-                f"`range_constexpr` is a loop of Python, which takes no `{word}`: tracing raises `TypeError`; use `range`, or "
+                f"`range_constexpr` is a Python loop, which takes no `{word}`: tracing raises `TypeError`; use `range`, or "
                 "drop the keyword"
             )
             yield Diagnostic(message, body.at(value), ops=(traced.title,))
 
 
 def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator[Diagnostic]:
-    """Bounds of a loop of Python that `/` computes, which gives a `float` of any two numbers."""
+    """Yield findings on bounds of a Python loop that `/` computes, which always gives a `float`."""
     values = device_values(tree, traced)
     for bound in call.positional():
         given = values.bindings(body, bound.text) if is_variable(bound) else [bound]
@@ -145,7 +145,7 @@ def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterato
 
 
 def _is_instance(values: DeviceValues, body: Body, expr: Expr) -> bool:
-    """Whether a value may be made by a class of the tree, which divides as it says."""
+    """Whether a value may be an instance of a class of the tree, which may define its own division."""
     found = [expr, *(values.bindings(body, expr.text) or ())] if is_variable(expr) else [expr]
     calls = [item for item in found if isinstance(item, Expr) and item.kind == "call"]
     return any(values.names.meaning(body, item.callee).kind == "class" for item in calls if item.callee)

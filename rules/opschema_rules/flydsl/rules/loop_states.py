@@ -1,4 +1,4 @@
-"""Loops that carry values by `init` and `yield`."""
+"""Loops that carry values through `init` and `yield`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 def loop_state(file: FlyFile) -> Iterator[Diagnostic]:
     """A loop with `init` whose body does not yield as many values.
 
-    `for i, state in range(0, n, 1, init=[a, b])` is a loop of the GPU that begins with the values of `init`, and each turn gives
-    those of the next by `yield [c, d]`; its variables are the counter and a list of the values. A body without `yield`, a
+    `for i, state in range(0, n, 1, init=[a, b])` is a GPU loop that begins with the values of `init`, and each iteration passes
+    values to the next by `yield [c, d]`; its variables are the counter and a list of the values. A body without `yield`, a
     `yield` of nothing or of another number of values, an `init` that is a single number, and other variables raise when the
     function is traced.
 
@@ -96,7 +96,7 @@ def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator
     elif not yields:
         yield (
             loop.exprs[1],
-            "a loop with `init` gives the values of the next turn by `yield`, and this one has none",
+            "a loop with `init` passes values to the next iteration by `yield`, and this one has none",
             (),
         )
     for part in yields:
@@ -107,7 +107,9 @@ def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator
 
 
 def _target(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> str:
-    """The reason why the target of a loop with `init` does not fit what the loop gives: a pair of the counter and the values."""
+    """Return why the target of a loop with `init` does not match its values, a pair of the counter and the list; empty if it
+    may.
+    """
     target, given = loop.exprs[0], _count(init)
     if target.kind == "name":
         return _number(tree, body, loop, target.text)
@@ -115,7 +117,7 @@ def _target(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> str:
     if parts is None:
         return ""
     if len(parts) != 2:
-        return f"a loop with `init` gives a pair, the counter and the values, and not {count(len(parts), 'value')}"
+        return f"a loop with `init` gives a pair of the counter and the values, not {count(len(parts), 'value')}"
     values = parts[1].elements
     if given is None or values is None or len(values) == given:
         return ""
@@ -123,7 +125,7 @@ def _target(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> str:
 
 
 def _number(tree: FlyTree, body: Body, loop: Statement, name: str) -> str:
-    """The reason why the one variable of a loop with `init` is used as a number, if all its uses are."""
+    """Return why the only variable of a loop with `init` is used as a number, if all its uses are."""
     start, end = loop.blocks[0][0].start, loop.end
     places = _uses(body).get(name, [])
     uses = set(places[bisect_left(places, start) : bisect_left(places, end)])
@@ -138,17 +140,17 @@ def _number(tree: FlyTree, body: Body, loop: Statement, name: str) -> str:
                 found.update(part.start for part in expr.items[1:] if part.text == name)
     if not uses <= found or any(is_bound_around(body, name, place) for place in uses):
         return ""
-    return f"`{name}` is a pair, the counter and the values, and no number: write `for {name}, state in ...`"
+    return f"`{name}` is a pair of the counter and the values, not a number: write `for {name}, state in ...`"
 
 
 @cached_on_argument
 def _uses(body: Body) -> dict[str, list[int]]:
-    """The places where a function uses names, in their order."""
+    """The places where a function uses names, in order."""
     return {name: sorted(use.start for use in uses) for name, uses in index_of(body).uses.items()}
 
 
 def _is_rebound(body: Body, name: str, start: int, end: int) -> bool:
-    """Whether anything else than a loop may bind the variable of a loop, or another loop inside that."""
+    """Whether the variable of a loop may be bound by anything else, or by a loop inside it."""
     loops = _loops(body).get(name, [])
     if len(loops) != len(body.scope.named.get(name, ())) or name in index_of(body).walruses:
         return True
@@ -157,7 +159,7 @@ def _is_rebound(body: Body, name: str, start: int, end: int) -> bool:
 
 @cached_on_argument
 def _loops(body: Body) -> dict[str, list[int]]:
-    """The places of what the loops of a function go through, by their variables, in their order."""
+    """The places of the iterables of a function's loops, by their variables, in order."""
     found: dict[str, list[int]] = {}
     for item in sorted(body.scope.loops, key=lambda item: item.iterable.start):
         for name in item.targets:
@@ -166,8 +168,8 @@ def _loops(body: Body) -> dict[str, list[int]]:
 
 
 def _as_numbers(tree: FlyTree, body: Body, expr: Expr, name: str) -> Iterator[int]:
-    """The places of a name among the operands of an operation that takes no pair there: a pair may be repeated, extended by another
-    one, and the values of a format.
+    """Yield the places of a name among the operands of an operation that does not accept a pair. Repetition, concatenation with
+    another pair, and values of a format do.
     """
     for part, other in zip(expr.items, reversed(expr.items), strict=True):
         repeated = next((item for item in part.items if item.text == name and part.text == "*"), None)
@@ -184,14 +186,14 @@ def _as_numbers(tree: FlyTree, body: Body, expr: Expr, name: str) -> Iterator[in
 
 
 def _init(item: Statement) -> Expr | None:
-    """The values that a loop of the GPU begins with; it may have none, `init=None`."""
+    """Return the initial values of a GPU loop; `init=None` counts as none."""
     call = item.exprs[1] if item.kind == "for" and not item.text else None
     init = call.keyword("init") if call is not None and call.callee.rpartition(".")[2] == "range" else None
     return init if init is not None and (init.kind != "const" or init.value is not None) else None
 
 
 def _yields(statements: Iterable[Statement]) -> Iterator[Expr]:
-    """The expressions `yield` in statements and their blocks, without those of loops in them that have values of their own."""
+    """Yield the `yield` expressions in statements and their blocks, except in nested loops with their own values."""
     for item in statements:
         yield from (part for part in own_expressions(item) if part.kind == "yield")
         if _init(item) is None:
@@ -200,7 +202,7 @@ def _yields(statements: Iterable[Statement]) -> Iterator[Expr]:
 
 
 def _count(expr: Expr) -> int | None:
-    """The number of values in a list or tuple as it is written."""
+    """Return the number of items of a list or tuple literal."""
     counted = expr.kind in _DISPLAYS and not any(item.kind == "starred" for item in expr.items)
     return len(expr.items) if counted else None
 

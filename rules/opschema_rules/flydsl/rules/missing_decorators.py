@@ -25,10 +25,10 @@ from opschema_rules.flydsl.usage import is_unsure
 _SIZES = ("grid", "block")
 _YIELDS = ("yield", "await")
 _LEAVING = re.compile(r"raise|exit|quit|abort|fail|skip|kill|exec|throw|unsupported|unreachable|not_", re.IGNORECASE)
-"""The names of functions that may not return."""
+"""Names of functions that may not return."""
 
 _ENDLESS = frozenset({"count", "cycle", "repeat", "iter"})
-"""Iterators that may never end."""
+"""Iterators that may be infinite."""
 
 _DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONSTEXPR})
 
@@ -100,7 +100,7 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _missing(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
-    """The decorator that a function lacks which is launched, or the one around the launch."""
+    """Yield a finding on a launched function, or the one around the launch, without its decorator."""
     if tree.traced_of(target) is None:
         yield from _no_kernel(tree, body, launch, call, target)
     elif _is_plain(tree, body) and (caller := _host_call(tree, body)) is not None:
@@ -108,7 +108,7 @@ def _missing(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body) 
 
 
 def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
-    """The calls of `.launch` on a call, or on a variable that surely holds the result of one, with that call."""
+    """Yield the calls of `.launch` on a call, or on a variable that is known to hold its result, each with that call."""
     launches = [call for call in body.scope.calls if any(call.keyword(word) is not None for word in _SIZES)]
     for launch in launches:
         callee = launch.items[0]
@@ -120,7 +120,7 @@ def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _launched_variables(body: Body, block: Sequence[Statement]) -> Iterator[tuple[Expr, Expr]]:
-    """The launches of variables in a block that assigns them, and that does not name them in other statements before."""
+    """Yield the launches of variables in the block that assigns them, if no statement in between names them."""
     held: dict[str, Expr] = {}
     for item in block:
         value = item.exprs[-1] if item.kind in ("expr", "assign") else None
@@ -136,7 +136,7 @@ def _launched_variables(body: Body, block: Sequence[Statement]) -> Iterator[tupl
 
 
 def _no_kernel(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
-    """The launch of the result of a function without decorators, if that is certainly `None`."""
+    """Yield a finding on a launch of the result of an undecorated function that certainly returns `None`."""
     function = target.function
     if function is None or function.decorators or function.stub or target.scope.returns or not _ends(tree, target):
         return
@@ -151,7 +151,7 @@ def _no_kernel(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body
 
 
 def _ends(tree: FlyTree, target: Body, hops: int = MAX_CALLS) -> bool:
-    """Whether a function may come to its end: it is no generator or coroutine, and raises or repeats nothing in any case."""
+    """Whether a function may return normally: it is no generator or coroutine, and does not always raise or loop forever."""
     function = target.function
     if function is None or hops <= 0 or target.file.text(function.outer).startswith("async"):
         return False
@@ -163,7 +163,7 @@ def _ends(tree: FlyTree, target: Body, hops: int = MAX_CALLS) -> bool:
 
 
 def _never_passes(item: Statement) -> bool:
-    """Whether what follows a statement may not run in any case. Of an `if` both branches have to leave."""
+    """Whether the code after a statement may never run. For an `if`, both branches have to leave."""
     constant = bool(item.exprs) and item.exprs[0].kind == "const"
     leaving = [any(map(_never_passes, block)) for block in item.blocks]
     if item.kind == "if" and not constant:
@@ -173,7 +173,7 @@ def _never_passes(item: Statement) -> bool:
 
 
 def _returns(tree: FlyTree, body: Body, call: Expr, hops: int) -> bool:
-    """Whether the function of a call returns, as far as its name and the tree say."""
+    """Whether the function of a call returns, as far as its name and the tree show."""
     if _LEAVING.search(called_word(call.items[0])) is not None:
         return False
     called = tree.bodies.called(body, call.callee)
@@ -190,7 +190,7 @@ def _is_plain(tree: FlyTree, body: Body) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_passed(file: PythonFile, word: str) -> bool:
-    """Whether a file names a function where it may be passed on."""
+    """Whether a file names a function in a place where it may be passed on."""
     text = file.source.text
     name = rf"\s*{word}\s*?"
     within = rf"[(,=:{{[]{name}[],)}}]|\*{name}\b|=[ \t]*{word}[ \t]*$"
@@ -199,7 +199,7 @@ def _is_passed(file: PythonFile, word: str) -> bool:
 
 
 def _lines_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """The lines of a place, with those of what stands before and behind it."""
+    """Return the span of the lines of a place, including the code around it."""
     while start and text[start - 1].isspace():
         start -= 1
     while end < len(text) and text[end].isspace():
@@ -216,7 +216,7 @@ def _takes_values(tree: FlyTree, body: Body) -> bool:
 
 
 def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
-    """A call of a plain function by host code that is meant to work; None if traced code may call it as well."""
+    """Return a call of a plain function from host code that is expected to succeed; None if traced code may call it as well."""
     calls = [*tree.bodies.calls_of(body), *tree.finder.calls_of_result(body)]
     for caller, call in calls:
         if _may_be_traced(tree, caller, {body}):
@@ -227,7 +227,7 @@ def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
 
 
 def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
-    """Whether code is traced, or may be: a traced function calls it, directly or through others, or it is passed on."""
+    """Whether code is or may be traced: a traced function calls it, directly or indirectly, or it is passed on."""
     if tree.around(body) is not None:
         return True
     if body in seen or body.function is None:
@@ -239,8 +239,8 @@ def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
 
 
 def _is_given_away(tree: FlyTree, body: Body) -> bool:
-    """Whether a function is passed on, or returned by the function that it stands in, or the tree's own code decorates it; not of
-    tests.
+    """Whether a function is passed on, returned by the enclosing function, or decorated by the tree's own code; tests do not
+    count.
     """
     function, around = body.function, body.parent
     if function is None or around is None or function.name.startswith("test"):

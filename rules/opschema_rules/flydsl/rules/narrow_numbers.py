@@ -15,7 +15,7 @@ from opschema_rules.flydsl.workloads import Workload, workloads
 
 _LEAST = -(2**31)
 _MOST = {"Int32": 2**31 - 1, "Uint32": 2**32 - 1}
-"""The greatest sizes; other numbers of 32 bits may be meant as unsigned ones, and as signed ones."""
+"""The largest values by type; any other 32-bit number may be meant as signed or as unsigned."""
 
 
 @rule("FLY226", "i32-overflow", severity="warning", pure=True)
@@ -31,7 +31,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     products of sizes of tensors, block and thread indices, and variables of loops, whose greatest values follow from the grid
     and the bounds. Only results beyond 32 bits are reported, as offsets between 2^31 and 2^32 may be meant as unsigned ones,
     unless the result is made an `fx.Int64`. Statements in an `if` or a loop are checked if the last thread of the last block
-    surely runs them, and kernels if they are surely launched. Not checked are sizes that the host tests before the call,
+    certainly runs them, and kernels if they are certainly launched. Not checked are sizes that the host tests before the call,
     products that go into a mask (`&`), a remainder or an exclusive or, products in helpers and inner functions, and those with
     a size that a factory captures.
 
@@ -172,7 +172,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _passed_by_host(tree: FlyTree) -> Iterator[tuple[Call, list[Workload]]]:
-    """The calls of launchers by code that is not traced, each with what it passes as far as that is known."""
+    """Yield the calls of launchers from untraced code, each with the known values of its arguments."""
     for traced in tree.traced:
         for call in traced.calls if traced.kind == "jit" else ():
             if tree.around(call.body) is None and binds_as_written(tree, call):
@@ -182,7 +182,7 @@ def _passed_by_host(tree: FlyTree) -> Iterator[tuple[Call, list[Workload]]]:
 
 
 def _arguments(call: Call, passed: list[Workload]) -> Iterator[Diagnostic]:
-    """Arguments beyond the range of their parameters, each once."""
+    """Yield findings on arguments beyond the range of their parameters, each once."""
     narrow = {item.name: item for item in call.target.call_parameters if item.kind is Kind.NUMBER and item.dsl in _MOST}
     reported: set[str] = set()
     for workload in passed if narrow else ():

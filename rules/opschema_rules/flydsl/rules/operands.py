@@ -1,4 +1,4 @@
-"""Arguments of types that FlyDSL's functions do not take."""
+"""Arguments of types that FlyDSL's functions do not accept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from opschema_rules.flydsl.value_table import NUMERIC
 _CAST = re.compile(
     r"(?:Int|Uint|Float|Boolean)\w{0,20}\(\s*(?:\)|[\"'\[{]|f[\"']|None\b|torch\.\w+\)|\w+\.(?:Int|Uint|Float)\w*\)|\([^(),]*,[^()]*\)\s*\))"
 )
-"""A cast of what may be no number."""
+"""A conversion of a value that may not be a number."""
 
 _CASTS = frozenset({"to", "bitcast"})
 _DTYPE_LAST = frozenset({"filled", "full"})
@@ -45,7 +45,7 @@ _DTYPE_LAST = frozenset({"filled", "full"})
 def argument_type(file: FlyFile) -> Iterator[Diagnostic]:
     """An argument of a type that a function of FlyDSL does not take.
 
-    The types of elements are FlyDSL's own, `fx.Float32`: a dtype of torch, a type of Python or its name raises. A copy takes an
+    The types of elements are FlyDSL's own, `fx.Float32`: a torch dtype, a Python type or its name raises. A copy takes an
     atom and two tensors, a tiled copy an atom, a layout and a tile, in this order. `make_copy_atom()` and `make_mma_atom()` take an
     operation, so `fx.UniversalCopy128b` has to be called. `fx.Int32(n)` and the like take a number, no string, tuple or `None`, and
     not nothing.
@@ -112,7 +112,7 @@ def _refused(tree: FlyTree, body: Body, words: Collection[str]) -> Iterator[Diag
 
 
 def _without_value(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[Diagnostic]:
-    """A number of FlyDSL that is made of nothing."""
+    """Yield a finding on a FlyDSL number that is made without a value."""
     if is_scalar(word) and _calls(tree, body, call, word) and not is_unsure(tree, body, call):
         message = (
             f"`{word}()` needs a value: it raises `TypeError`; the type itself is `{body.file.text(call.items[0])}`"
@@ -123,7 +123,7 @@ def _without_value(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator
 def _misfits(
     tree: FlyTree, body: Body, call: Expr, word: str, pairs: Iterable[tuple[Expr, Taken]]
 ) -> Iterator[Diagnostic]:
-    """The first argument of a call that is refused."""
+    """Yield a finding on the first rejected argument of a call."""
     for given, taken in pairs:
         found = argument(tree, body, given)
         if found.nature and taken.refuses(found) and not is_unsure(tree, body, call):
@@ -137,7 +137,7 @@ def _misfits(
 
 
 def _candidates(body: Body, call: Expr, word: str) -> dict[str, Sequence[Taken]]:
-    """The functions that a call may call, each with its parameters: by name, or a method by the type of its value."""
+    """Return the functions that a call may call, each with its parameters: by name, or as methods by the type of the value."""
     if word in METHOD_WORDS:
         owner = call.items[0].owner if word not in _CASTS or may_be_type(call.items[1]) else None
         kinds = possible_of(body, owner) if owner is not None else frozenset[str]()
@@ -151,7 +151,7 @@ def _candidates(body: Body, call: Expr, word: str) -> dict[str, Sequence[Taken]]
 
 
 def _calls(tree: FlyTree, body: Body, call: Expr, name: str) -> bool:
-    """Whether a call surely is of such a function or method."""
+    """Whether a call is known to be of such a function or method."""
     if not name.startswith("."):
         return bool(call.callee) and plain_name(tree.names.full(body, call.callee)) == name
     owner = call.items[0].owner
@@ -159,7 +159,7 @@ def _calls(tree: FlyTree, body: Body, call: Expr, name: str) -> bool:
 
 
 def _pairs(call: Expr, word: str, takes: Sequence[Taken]) -> Iterator[tuple[Expr, Taken]]:
-    """The arguments of a call that are checked, each with what the parameter takes."""
+    """Yield the arguments of a call to check, each with the arguments that its parameter accepts."""
     yield from zip(call.positional(), takes, strict=False)
     for keyword, given in call.args:
         place = 2 if word in _DTYPE_LAST else 0 if len(takes) == 1 else 1
@@ -168,12 +168,12 @@ def _pairs(call: Expr, word: str, takes: Sequence[Taken]) -> Iterator[tuple[Expr
 
 
 def _what(found: Argument) -> str:
-    """A description of an argument."""
+    """Describe an argument."""
     match found.nature:
         case "torch dtype":
-            return "a dtype of torch"
+            return "a torch dtype"
         case "python type":
-            return "a type of Python"
+            return "a Python type"
         case "flydsl type":
             return "a type"
         case "operation":

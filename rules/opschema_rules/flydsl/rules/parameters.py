@@ -1,4 +1,4 @@
-"""Parameters and their arguments: constants of the trace, values of run time."""
+"""Parameters and their arguments: trace-time constants and run-time values."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
         if on_device and is_read(target, item.parameter):
             yield Diagnostic(
                 f"`{item.text}` is known at run time only, and `{target.name}` takes `{name}` as a `Constexpr`, which it "
-                "needs while it is traced: make both of them the one or the other",
+                "needs while it is traced: give both the same kind",
                 item.place,
                 (*_origin(item), *_declared(item)),
                 ops=(target.title,),
@@ -123,7 +123,7 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
 
 
 def _origin(item: Argument) -> Iterator[Related]:
-    """The launcher's parameter that an argument names."""
+    """Yield the launcher's parameter that an argument names."""
     names = [part.text for part in item.expr.walk() if part.kind == "name"]
     around = item.around
     found = next((found for name in names if around is not None and (found := around.parameter(name))), None)
@@ -132,7 +132,7 @@ def _origin(item: Argument) -> Iterator[Related]:
 
 
 def _is_host(tree: FlyTree, call: Call) -> bool:
-    """Whether a call stands where nothing is traced, as far as the tree shows."""
+    """Whether a call is in host code that is not traced, as far as the tree shows."""
     outermost = [body for body in call.body.outward() if body.function is not None]
     traced = any(tree.around(body) is not None for body in outermost)
     callers = [body for item in outermost for body, _ in tree.bodies.calls_of(item)]
@@ -240,22 +240,22 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
-    """Defaults that no parameter of the kind can have, where a call counts on them."""
+    """Yield findings on defaults that no parameter of the kind can have, if a call relies on them."""
     for parameter in traced.call_parameters:
         default = parameter.param.default
         if default is None or not _is_unfit_default(traced, parameter, default):
             continue
         counting = [call for call in traced.calls if _counts_on(tree, call, parameter)]
         what = (
-            "a Python value, and a kernel is passed values of FlyDSL's"
+            "a Python value, but a kernel takes FlyDSL values"
             if traced.kind == "kernel"
-            else "no tensor or number"
+            else "not a tensor or a number"
         )
         if counting:
             yield Diagnostic(
-                f"the default of `{parameter.name}` is {what}: it raises where a call of `{traced.name}` counts on it",
+                f"the default of `{parameter.name}` is {what}: it raises if a call of `{traced.name}` relies on it",
                 traced.body.at(default),
-                tuple(Related(call.place, "counts on it") for call in counting[:3]),
+                tuple(Related(call.place, "relies on it") for call in counting[:3]),
                 _wrapped(tree, parameter, traced.body, traced.body, default),
                 (traced.title,),
             )
@@ -269,7 +269,7 @@ def _is_unfit_default(traced: Traced, parameter: Parameter, default: Expr) -> bo
 
 
 def _counts_on(tree: FlyTree, call: Call, parameter: Parameter) -> bool:
-    """Whether a call leaves a parameter to its default, and the function is not just called by another one while that is traced."""
+    """Whether a call relies on a parameter's default, and the function is not only called while another one is traced."""
     if call.unpacks or call.argument(parameter.name) is not None or not fits(tree, call):
         return False
     return (call.target.kind == "kernel" or _is_host(tree, call)) and not is_unsure(tree, call.body, call.expr)
@@ -286,8 +286,8 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     if item.python:
         how = "a `Constexpr`" if item.own is not None else "a Python value"
         yield Diagnostic(
-            f"`{item.text}` is {how}, and `{target.name}` is passed `{parameter.name}` at run time: it raises; pass a value of "
-            "FlyDSL's, or declare the parameter a `Constexpr`",
+            f"`{item.text}` is {how}, and `{target.name}` takes `{parameter.name}` at run time: it raises; pass a FlyDSL "
+            "value, or declare the parameter a `Constexpr`",
             item.place,
             (
                 *_declared(item),
@@ -299,7 +299,7 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
         return
     if item.device == "raw" and rewrites_blocks(tree):
         yield Diagnostic(
-            f"`{item.text}` counts a loop of the GPU, and is no value of FlyDSL's: it raises `TypeError`; write "
+            f"`{item.text}` is the variable of a GPU loop, not a FlyDSL value: it raises `TypeError`; write "
             f"`fx.Int32({item.text})`",
             item.place,
             _declared(item),
@@ -310,7 +310,7 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
 
 
 def _other_type(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
-    """An argument of another of FlyDSL's types, which raises if the body reads what it does not have."""
+    """Yield a finding on an argument of another FlyDSL type, which raises if the body reads an attribute that it lacks."""
     types, target, parameter = clash(item), item.call.target, item.parameter
     if types is None:
         return
@@ -333,7 +333,7 @@ def _other_type(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
 
 
 def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, expr: Expr) -> Fix | None:
-    """A constant made a value of the parameter's type, if that type has a name where the constant stands."""
+    """Return the fix that converts a constant to the parameter's type, if that type has a name at the constant's place."""
     annotation = parameter.param.annotation
     if parameter.kind is not Kind.NUMBER or annotation is None or annotation.kind != "name":
         return None

@@ -1,4 +1,4 @@
-"""Structures in shared memory that FlyDSL refuses, and fields that they do not have."""
+"""Structures in shared memory that FlyDSL rejects, and fields that they do not have."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _ARRAY = "fx.Array[type, size]` or `fx.Array[type, size, alignment]"
 _USUAL = re.compile(
     r"\[\s*(?!int\b|float\b|bool\b|torch\b)[A-Za-z_][\w.]*\s*,(?!\s*0\b|\s*-|\s*\d*\.|\s*[\w.]*\b(?:Int|Uint|Float|BFloat|Boolean)\d*\b)[^,\]]+(?:,\s*(?:[A-Za-z_]\w*|1|2|4|8|16|32|64|128|256)\s*)?\]"
 )
-"""Usual parameters: a type, a number of elements, and perhaps an alignment."""
+"""Common parameters: a type, a number of elements, and optionally an alignment."""
 
 _Held: TypeAlias = "tuple[Storage, frozenset[str] | None]"
-"""A structure that a variable holds, with its fields if they are known."""
+"""A structure in a variable, with its fields if they are known."""
 
 _OWN = frozenset({"replace"})
 """Methods of every structure."""
@@ -106,12 +106,12 @@ def storage_field(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _may_be_refused(text: str) -> bool:
-    """Whether the parameters of an array in a text may be refused."""
+    """Whether a text contains array parameters that may be rejected."""
     return any(_USUAL.match(text, at + len("Array")) is None for at in places_of("Array", text))
 
 
 def _arrays(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
-    """The annotations of structures in one file that raise where the class is defined."""
+    """Yield findings on annotations of structures in one file that raise where the class is defined."""
     for body in tree.bodies.of(each):
         cls, around = body.cls, body.parent
         if cls is None or around is None or not cls.decorators or not is_composite(tree, Storage(around, cls)):
@@ -131,7 +131,7 @@ def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
 
 
 def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
-    """The reason why a field is refused; empty if it may be none."""
+    """Return why a field is rejected; empty if it may be valid."""
     annotation = field.annotation
     if annotation is None or annotation.kind not in ("call", "subscript") or annotation.items[0].kind != "name":
         return ""
@@ -146,7 +146,7 @@ def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
     found = argument(tree, body, given[0])
     written = excerpt(body.file.text(given[0]), LONGEST)
     if found.nature in ("torch dtype", "python type", "constant"):
-        return f"has elements of `{written}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
+        return f"has elements of `{written}`, which is not a FlyDSL type: it raises; write `{_ARRAY}`"
     if argument(tree, body, given[1]).nature == "flydsl type":
         return f"has a type as the number of elements, which raises: write `{_ARRAY}`"
     if given[1].kind == "const" and (not isinstance(given[1].value, int) or given[1].value < 1):
@@ -158,7 +158,7 @@ def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
 
 
 def _allocations(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The structures that one function allocates, and the fields of them that it uses."""
+    """Yield findings on the structures that a function allocates, and on the fields that it uses."""
     for call in body.scope.calls:
         given = call.positional() if called_word(call.items[0]) == "allocate" and "*" not in call.keywords else []
         if given and _is_of_allocator(tree, body, call):
@@ -200,19 +200,19 @@ def _allocated(tree: FlyTree, body: Body, call: Expr, given: Expr) -> Iterator[D
         if is_composite(tree, storage) and lacks and len(given.items) == 1:
             why = f"`{cls.name}()` lacks its fields: pass the class itself"
     elif not cls.decorators and not cls.bases and not cls.keywords and _is_plain(cls):
-        why = f"`{cls.name}` is no structure of FlyDSL's: put it under `@fx.struct`"
+        why = f"`{cls.name}` is not a FlyDSL structure: decorate it with `@fx.struct`"
     if why and not is_unsure(tree, body, call):
         related = (Related(storage.body.at(cls.span), "the class"),)
         yield Diagnostic(f"{why}; it raises `TypeError`", body.at(given), related, ops=(cls.name,))
 
 
 def _is_plain(cls: Class) -> bool:
-    """Whether a class defines nothing of the protocol by which FlyDSL stores values."""
+    """Whether a class defines no method of the protocol by which FlyDSL stores values."""
     return not any(name.startswith("__") for name in cls.body.named)
 
 
 def _peeked(tree: FlyTree, body: Body, value: Expr) -> Storage | None:
-    """The class whose instance `SharedAllocator().allocate(...).peek()` returns."""
+    """Return the class whose instance `SharedAllocator().allocate(...).peek()` returns."""
     callee = value.items[0] if value.kind == "call" and len(value.items) == 1 else None
     made = callee.items[0] if callee is not None and callee.kind == "attribute" and callee.text == "peek" else None
     if made is None or made.kind != "call" or called_word(made.items[0]) != "allocate" or len(made.items) < 2:
@@ -221,7 +221,7 @@ def _peeked(tree: FlyTree, body: Body, value: Expr) -> Storage | None:
 
 
 def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span, _Held]) -> Iterator[Diagnostic]:
-    """A use of a field that a structure does not have, which a variable of a function holds; by the places of the values."""
+    """Yield a finding on a field that a structure in a function's variable does not have."""
     first, _, rest = use.name.partition(".")
     word = rest.partition(".")[0]
     if not word or word.startswith("__") or inner.binder(first) is not body:

@@ -1,4 +1,4 @@
-"""Tensors and shapes in traced functions that are used as if they were torch's."""
+"""Tensors and shapes in traced functions that are used like torch's."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ half is_contiguous is_cuda item itemsize nbytes ndim nelement numel permute resh
 storage_offset t to tolist transpose unsqueeze untyped_storage view zero_
 """
 OF_TORCH = frozenset(_NAMES.split())
-"""Attributes of torch's tensors that those of FlyDSL do not have, in any of the releases from 0.1.8 to 0.5.0."""
+"""Attributes of torch tensors that no FlyDSL tensor has, in any release from 0.1.8 to 0.5.0."""
 
 _TUPLES = ("shape", "stride")
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 _REPLACED = "add radd sub rsub mul rmul truediv floordiv mod lt le gt ge"
 _METHODS = [f"__{name}__" for name in re.findall(r"\w+", _REPLACED)]
-"""Methods by which a file may give tensors and shapes arithmetic of its own."""
+"""Methods by which a file may define arithmetic for tensors and shapes."""
 
 _COUNTING = frozenset({"range", "range_constexpr", "int", "float"})
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _BEHIND = re.compile(rf"[ \t]*(?:\.(?:{'|'.join(sorted({*OF_TORCH, *_TUPLES}))})\b|[-+*/%<>])")
 _BEFORE = re.compile(r"(?:[-+/%<>]=?|[\w\])] ?\*=?|_like\()[ \t]*\Z")
 _LOOK_BACK = 20
-"""Characters before a name in which an operator is looked for."""
+"""The number of characters before a name to search for an operator."""
 _GUARD = re.compile(r"\b(?:isinstance|hasattr|getattr|type)\(\s*([A-Za-z_]\w*)")
 _ASKING = ("isinstance(", "hasattr(", "getattr(", "type(")
 
@@ -117,7 +117,7 @@ def tensor_use(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _tensors(traced: Traced) -> frozenset[str]:
-    """The tensors of a function that its text may use so."""
+    """The tensors of a function that its text may use like torch's."""
     names = {item.name for item in traced.call_parameters if item.kind is Kind.TENSOR}
     text = traced.body.file.text(traced.function.outer)
     names -= {match[1] for match in _GUARD.finditer(text)} if any(item in text for item in _ASKING) else set()
@@ -125,7 +125,7 @@ def _tensors(traced: Traced) -> frozenset[str]:
 
 
 def _is_used_so(text: str, name: str) -> bool:
-    """Whether a text may take an attribute of a name or compute with it."""
+    """Whether a text may read an attribute of a name or compute with it."""
     for at in places_of(name, text):
         behind = _BEHIND.match(text, at + len(name))
         if behind is not None or _BEFORE.search(text[max(0, at - _LOOK_BACK) : at]) is not None:
@@ -134,7 +134,7 @@ def _is_used_so(text: str, name: str) -> bool:
 
 
 def _gets_others(tree: FlyTree, traced: Traced) -> bool:
-    """Whether a call passes something else than a tensor for one, or may."""
+    """Whether a call passes, or may pass, something other than a tensor for a tensor parameter."""
     if traced.kind == "jit":
         return False
     arguments = [list(call_arguments(tree, call)) for call in traced.calls]
@@ -183,19 +183,19 @@ class _Found(msgspec.Struct, dict=True):
                     yield from self._call(expr)
 
     def _is_tensor(self, expr: Expr) -> bool:
-        """Whether an expression is a tensor that the function takes."""
+        """Whether an expression is a tensor parameter of the function."""
         if not is_variable(expr) or expr.text not in self.names:
             return False
         top = self.values.traced.body
         return self.body.binder(expr.text) is top and self.values.bindings(top, expr.text) == [None]
 
     def _is_tuple(self, expr: Expr) -> bool:
-        """Whether an expression is the shape or the stride of a tensor."""
+        """Whether an expression is the shape or stride of a tensor."""
         first, _, rest = expr.text.partition(".") if expr.kind == "name" else ("", "", "")
         return rest in _TUPLES and self._is_tensor(Expr("name", expr.start, expr.end, first))
 
     def _is_item(self, expr: Expr) -> bool:
-        """Whether an expression is one of the items of a shape or stride, or a variable for it."""
+        """Whether an expression is an item of a shape or stride, or a variable that holds one."""
         if expr.kind == "subscript":
             return self._is_tuple(expr.items[0]) and len(expr.items) == 2 and expr.items[1].kind != "slice"
         bound = self.values.bindings(self.body, expr.text) if is_variable(expr) else None
@@ -211,12 +211,12 @@ class _Found(msgspec.Struct, dict=True):
         if is_tensor and not may_be_another(self.tree, self.body, expr):
             yield (
                 expr,
-                f"`{first}` is a tensor of FlyDSL's while `{self.values.traced.name}` is traced, which has no `{word}`: it "
+                f"`{first}` is a FlyDSL tensor while `{self.values.traced.name}` is traced, and has no `{word}`: it "
                 "raises `AttributeError`; pass what the host knows of the tensor as a parameter",
             )
 
     def _operation(self, expr: Expr, operands: tuple[Expr, ...]) -> Iterator[tuple[Expr, str]]:
-        """A tensor or an item of a shape that is computed or compared with numbers."""
+        """Yield a tensor or an item of a shape in arithmetic or a comparison with numbers."""
         wrong = [item for item in operands if self._is_tensor(item) or self._is_item(item)]
         others = [item for item in operands if item not in wrong]
         if wrong and all(map(self._is_number, others)) and not any(map(self.tree.words.is_replaced, _METHODS)):
@@ -233,7 +233,7 @@ class _Found(msgspec.Struct, dict=True):
         elif last.endswith("_like") and len(call.items) > 1 and self._is_tensor(call.items[1]):
             if self.values.names.external(self.body, call.callee).startswith("torch."):
                 made = (
-                    f"`{call.callee}` takes a tensor of torch, and `{self.body.file.text(call.items[1])}` is none while"
+                    f"`{call.callee}` takes a torch tensor, and `{self.body.file.text(call.items[1])}` is not one while"
                 )
                 yield call, f"{made} `{self.values.traced.name}` is traced: it raises `TypeError`; let the host make it"
         elif last in _COUNTING and self._counts(call):
@@ -248,14 +248,14 @@ class _Found(msgspec.Struct, dict=True):
             )
 
     def _is_measured(self, call: Expr) -> bool:
-        """Whether a call is of Python's ``len()``, for a tensor or a shape."""
+        """Whether a call is Python's ``len()`` of a tensor or shape."""
         measured = call.items[1] if len(call.items) == 2 else None
         if measured is None or not (self._is_tuple(measured) or self._is_tensor(measured)):
             return False
         return self.values.names.external(self.body, call.callee) == "len"
 
     def _counts(self, call: Expr) -> bool:
-        """Whether a function is Python's own, or FlyDSL's loop of Python."""
+        """Whether a function is a Python built-in, or FlyDSL's ``range_constexpr``."""
         own = self.values.names.called(self.body, call)
         return own == "range_constexpr" or self.values.names.external(self.body, call.callee) in _COUNTING
 

@@ -1,4 +1,4 @@
-"""Tuners of FlyDSL's `autotune` that do not fit the functions which they tune."""
+"""Tuners of FlyDSL's `autotune` that do not match the functions they tune."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opschema_rules.flydsl.tuners import MAKING, Configs, Tuner, calls_of_tuner,
 from opschema_rules.flydsl.usage import is_unsure
 
 _OPTIONS = frozenset({"waves_per_eu", "maxnreg", "pre_hook"})
-"""Keywords of `Config` that the function is not passed."""
+"""Keywords of `Config` that are not passed to the function."""
 
 _NAMED = ("key", "reset_to_zero", "restore_value")
 """Arguments of `autotune()` that list parameters of the function."""
@@ -134,7 +134,7 @@ def _related(tuner: Tuner) -> tuple[Related, ...]:
 
 
 def _of_config(tuner: Tuner, body: Body, call: Expr) -> Iterator[Diagnostic]:
-    """The keywords of a configuration that are no parameters."""
+    """Yield findings on keywords of a configuration that are not parameters."""
     names = _parameters(tuner)
     for keyword, value in call.args:
         unset = keyword == "num_warps" and value.kind == "const" and value.value is None
@@ -145,12 +145,12 @@ def _of_config(tuner: Tuner, body: Body, call: Expr) -> Iterator[Diagnostic]:
 
 
 def _parameters(tuner: Tuner) -> list[str]:
-    """The parameters that are passed by name."""
+    """Return the parameters that can be passed by name."""
     return [item.name for item in tuner.params if item.by_name]
 
 
 def _names(tuner: Tuner) -> Iterator[Diagnostic]:
-    """The names in arguments that list parameters which the function does not have."""
+    """Yield findings on names that are not parameters, in arguments that list parameters."""
     names = _parameters(tuner)
     stored = tuner.argument("artifact_name")
     raises = stored is not None and isinstance(stored.value, str)
@@ -169,7 +169,7 @@ def _names(tuner: Tuner) -> Iterator[Diagnostic]:
 
 
 def _of_call(tuner: Tuner, configs: Configs, body: Body, call: Expr) -> Iterator[Diagnostic]:
-    """The reasons why a call of the tuner fits the function with no configuration."""
+    """Yield findings on a call of the tuner that matches the function with no configuration."""
     given = {word for _, item in configs.calls for word in item.keywords if word and word != "**"}
     found = [item for item in misfits(call, tuner.params) if item.fault != "twice"]
     missing = [item.name for item in found if item.fault == "missing" and item.name not in given]

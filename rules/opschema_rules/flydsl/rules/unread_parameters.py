@@ -12,7 +12,7 @@ from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 SHOWN_CALLS = 3
-"""Most calls that a finding about one parameter shows."""
+"""Maximum number of calls shown in a finding about one parameter."""
 
 
 @rule("FLY212", "unread-parameter", severity="info", pure=True)
@@ -84,7 +84,7 @@ def _message(traced: Traced, names: list[str]) -> str:
 
 
 def _related(traced: Traced, unread: list[Parameter]) -> Iterator[Related]:
-    """The further parameters, and what calls pass for each, a few calls at most."""
+    """Yield the other unread parameters, and the arguments that calls pass for each, for a few calls."""
     for parameter in unread[1:]:
         yield Related(traced.body.at(parameter.param.span), "not read either")
     for call in traced.calls[: SHOWN_CALLS if len(unread) == 1 else 1]:

@@ -44,8 +44,8 @@ def value_attribute(file: FlyFile) -> Iterator[Diagnostic]:
     class does not have raises `AttributeError` when the function is traced. So do an axis other than `x`, `y` and `z` of
     `fx.thread_idx` and the like, and a member that an enumeration does not have.
 
-    Only values are checked that a variable surely has, and only attributes that no release from 0.1.8 to 0.5.0 has, nor any class
-    of a FlyDSL in the workspace. Names that the file asks about with `hasattr()` or sets itself are left alone.
+    Only values are checked that a variable certainly has, and only attributes that no release from 0.1.8 to 0.5.0 has, nor any
+    class of a FlyDSL in the workspace. Names that the file asks about with `hasattr()` or sets itself are left alone.
 
     Bad:
 
@@ -104,7 +104,7 @@ def value_attribute(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _lacking(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The attributes of the values that a function makes, in it and in the functions inside it."""
+    """Yield findings on attributes of the values that a function makes, in it and in nested functions."""
     for inner, owner, word, at in (*_of_variables(tree, body), *_of_results(body)):
         kind = value_classes(tree).of(inner, owner)
         if not kind or word in attributes(kind) or word.startswith("__"):
@@ -113,15 +113,15 @@ def _lacking(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
             continue
         near = near_names(word, list(attributes(kind)), 1)
         written = excerpt(body.file.text(owner), LONGEST)
-        value = "a number" if kind == NUMERIC else f"a `{kind}`"
-        message = f"`{written}` is {value} of FlyDSL's, which has no `{word}`: it raises `AttributeError`"
+        value = "number" if kind == NUMERIC else f"`{kind}`"
+        message = f"`{written}` is a FlyDSL {value}, which has no `{word}`: it raises `AttributeError`"
         place = inner.at(Expr("name", at, at + len(word), word))
         yield Diagnostic(message + (f"; did you mean `{near[0]}`?" if near else ""), place)
 
 
 def _of_variables(tree: FlyTree, body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
-    """The attributes of a function's own variables that none of their possible types has, with the function where each is taken and
-    its place.
+    """Yield the attributes of a function's own variables that none of their possible types has, with the function and the place
+    of each use.
     """
     suspects = set(_suspects(body))
     for inner in tree.bodies.inside(body) if suspects else ():
@@ -135,7 +135,7 @@ def _of_variables(tree: FlyTree, body: Body) -> Iterator[tuple[Body, Expr, str, 
 
 
 def _of_results(body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
-    """The methods of what calls and operations return, if none of the possible types has them."""
+    """Yield the methods of results of calls and operations that none of the possible types has."""
     for call in body.scope.calls:
         callee = call.items[0]
         kinds = possible_of(body, callee.items[0]) if callee.kind == "attribute" else frozenset[str]()
@@ -144,7 +144,7 @@ def _of_results(body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
 
 
 def _suspects(body: Body) -> Iterator[int]:
-    """The places in the text of a function where one of its own variables has an attribute that none of its possible types has."""
+    """Yield the places in a function's text where a variable has an attribute that none of its possible types has."""
     known = own_variables(body)
     for at, name, word in _attributes(body, known):
         if word not in attributes_of_any(known[name]):
@@ -152,7 +152,9 @@ def _suspects(body: Body) -> Iterator[int]:
 
 
 def _attributes(body: Body, names: Collection[str]) -> Iterator[tuple[int, str, str]]:
-    """The places in the text of a function where one of some names, or what ends like it, has an attribute; with both."""
+    """Yield the places in a function's text where one of some names, or a dotted name that ends like it, has an attribute, with
+    both.
+    """
     text = body.file.source.text
     start, end = body.function.outer if body.function is not None else (0, 0)
     if len(names) > MANY:
@@ -169,7 +171,7 @@ def _attributes(body: Body, names: Collection[str]) -> Iterator[tuple[int, str, 
 
 
 def _is_torchs(tree: FlyTree, body: Body, owner: Expr, word: str) -> bool:
-    """Whether another rule reports an attribute: one that torch's tensors have, of a tensor that a traced function takes."""
+    """Whether another rule reports an attribute: a torch attribute of a traced function's tensor parameter."""
     binder = body.binder(owner.text) if owner.kind == "name" else None
     traced = tree.traced_of(binder)
     found = traced.parameter(owner.text) if traced is not None else None
@@ -177,7 +179,7 @@ def _is_torchs(tree: FlyTree, body: Body, owner: Expr, word: str) -> bool:
 
 
 def _may_have(tree: FlyTree, body: Body, kind: str, owner: Expr, word: str, at: int) -> bool:
-    """Whether a value may have an attribute, or nobody gets to where it is taken."""
+    """Whether a value may have an attribute, or its use is never reached."""
     if tree.contract.own and tree.answers.may_have(kind, word):
         return True
     name = Expr("name", owner.start, owner.end, f"{owner.text}.{word}") if owner.kind == "name" else owner
@@ -190,14 +192,14 @@ def _may_have(tree: FlyTree, body: Body, kind: str, owner: Expr, word: str, at: 
 
 @cached_on_argument
 def _asked(body: Body) -> frozenset[str]:
-    """The names about whose types a function or one around it asks."""
+    """The names whose types a function or an enclosing one tests."""
     calls = (call for call in body.scope.calls if call.callee in ASKING)
     own = frozenset(item.text for call in calls for item in call.positional()[:1])
     return own | _asked(body.parent) if body.parent is not None else own
 
 
 def _members(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
-    """The axes and members of enumerations that one file takes and FlyDSL does not have."""
+    """Yield findings on axes and enumeration members in one file that FlyDSL does not have."""
     uses = tree.words.indexes[each.path].uses
     wrong = {use for use in uses if _absent(use.split("."))}
     for body in tree.bodies.calling(each, _BY_AXIS):
@@ -216,7 +218,7 @@ def _members(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
 
 
 def _subscribed(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The subscripts of `thread_idx` and the like, which have attributes alone."""
+    """Yield findings on subscripts of `thread_idx` and similar names, which only have attributes."""
     for item in all_statements(body.statements):
         for expr in own_expressions(item):
             owner = expr.items[0] if expr.kind == "subscript" else None
@@ -229,12 +231,12 @@ def _subscribed(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
 
 
 def _at(parts: list[str]) -> int:
-    """The place of the enumeration or index among the words of a name."""
+    """Return the index of the enumeration or grid index among the words of a name."""
     return next((at for at, part in enumerate(parts) if part in _INDEXES or part in ENUMERATIONS), len(parts))
 
 
 def _absent(parts: list[str]) -> tuple[str, str] | None:
-    """The enumeration or index in a dotted name, and the member that it does not have."""
+    """Return the enumeration or grid index in a dotted name, and the member that it does not have."""
     at = _at(parts)
     if at + 1 >= len(parts):
         return None
@@ -253,7 +255,7 @@ def _no_member(holder: str, word: str) -> str:
 
 
 def _axes(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The calls of `thread_id()` and the like with another axis."""
+    """Yield findings on calls of `thread_id()` and similar functions with an unknown axis."""
     for call in body.scope.calls:
         word = call.callee.rpartition(".")[2]
         axis = call.items[1] if word in _BY_AXIS and call.keywords == ("",) else None
@@ -264,7 +266,7 @@ def _axes(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
 
 
 def _may_be_there(tree: FlyTree, body: Body, name: Expr, holder: str, word: str) -> bool:
-    """Whether a name may stand for something else, or nobody gets to it."""
+    """Whether a name may have another meaning, or its use is never reached."""
     kind = "Tuple3D" if holder in _INDEXES else holder
     if may_be_another(tree, body, name) or (tree.contract.own and tree.answers.may_have(kind, word)):
         return True

@@ -1,4 +1,4 @@
-"""Wrapped tensors and marks of their layouts."""
+"""Wrapped tensors and the marks of their layouts."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _static(tree: FlyTree, wrap: Wrap, tensor: Expr) -> Iterator[Diagnostic]:
 
 
 def _changing(tree: FlyTree, body: Body, size: Expr, at: int) -> tuple[Body, Loop] | None:
-    """The loop that changes a size: one around ``at``, or around a call that passes the size."""
+    """Return the loop that changes a size: one around ``at``, or around a call that passes the size."""
     names = names_in([size])
     loop = _loop_of(body, names, at)
     if loop is not None:
@@ -117,7 +117,7 @@ def _is_assigned(body: Body, name: str) -> bool:
 
 
 def _loop_of(body: Body, names: set[str], at: int) -> Loop | None:
-    """The loop around ``at`` that gives one of the names its values, or what those are computed from."""
+    """Return the loop around ``at`` that gives one of the names its values, or the values that those are computed from."""
     for loop in body.scope.loops:
         if loop.body.start <= at < loop.body.end and _varies(loop):
             changing = set(loop.targets)
@@ -136,7 +136,7 @@ def _loop_of(body: Body, names: set[str], at: int) -> Loop | None:
 
 
 def _varies(loop: Loop) -> bool:
-    """Whether a loop runs over several values, as far as its head shows."""
+    """Whether a loop iterates over several values, as far as its header shows."""
     given = loop.iterable
     if given.kind in ("list", "tuple", "set"):
         elements = given.elements or ()
@@ -146,7 +146,7 @@ def _varies(loop: Loop) -> bool:
 
 
 def _runs_once(ends: Sequence[Expr]) -> bool:
-    """Whether ``range`` of some ends has at most one value."""
+    """Whether ``range`` with these arguments has at most one value."""
     values = [item.value for item in ends if isinstance(item.value, int)]
     try:
         return len(values) == len(ends) and len(range(*values)[:2]) < 2
@@ -249,19 +249,21 @@ def _powers(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
         if value is not None and (value <= 0 or value & (value - 1)):
             message = f"`{method_of(call)}()` raises: the divisibility {value} is not a power of two"
             lower = value & -value
-            yield Diagnostic(f"{message}; {lower} divides as surely" if value > 0 else message, body.at(item))
+            yield Diagnostic(f"{message}; use {lower} instead" if value > 0 else message, body.at(item))
     count, places = _elements(given), _elements(dims) if dims is not None else None
     if dims is None or count is None:
         return
     if number(tree, body, dims) is not None:
-        yield Diagnostic(f"`{method_of(call)}()` raises: one dimension takes one divisibility, no list", body.at(given))
+        yield Diagnostic(
+            f"`{method_of(call)}()` raises: one dimension takes one divisibility, not a list", body.at(given)
+        )
     elif places is not None and len(places) != len(count):
         message = f"`{method_of(call)}()` raises: {len(places)} dimensions and {len(count)} divisibilities"
         yield Diagnostic(message, body.at(given), (Related(body.at(dims), "the dimensions"),))
 
 
 def _elements(expr: Expr) -> Sequence[Expr] | None:
-    """The elements of a display; None for anything else."""
+    """Return the elements of a list or tuple literal; None for anything else."""
     return expr.elements if expr.kind in ("list", "tuple") else None
 
 
@@ -287,7 +289,7 @@ def _leading(tree: FlyTree, wrap: Wrap, call: Expr) -> Iterator[Diagnostic]:
 
 
 def _marked_again(tree: FlyTree, wrap: Wrap, calls: Sequence[Expr]) -> Iterator[Diagnostic]:
-    """A second mark by another leading dimension, of those that always run."""
+    """Yield a finding on a second mark with another leading dimension, among marks that always run."""
     found: list[tuple[int, Expr]] = []
     for call in sorted(calls, key=lambda item: item.end):
         given = argument_for(call, _LAYOUT, "leading_dim") if method_of(call) == "mark_layout_dynamic" else None
@@ -305,7 +307,7 @@ def _marked_again(tree: FlyTree, wrap: Wrap, calls: Sequence[Expr]) -> Iterator[
 
 
 def _always_runs(tree: FlyTree, wrap: Wrap, call: Expr) -> bool:
-    """Whether a tensor that exists is marked so: where it is wrapped, or in a statement of its own under no condition."""
+    """Whether a mark always runs for an existing tensor: where it is wrapped, or in an unconditional statement of its own."""
     body = wrap.body
     if any(word in ("*", "**") for word in call.keywords) or expects_failure(tree.bodies, body, call.end - 1):
         return False

@@ -1,1 +1,1 @@
-"""Migrations of Magi custom ops: one module each, and what they share."""
+"""Migrations of Magi custom ops: one module each, and their common parts."""

@@ -27,7 +27,7 @@ _WRITES = r"""
   | \b(?:del|for|as)\b[^=;:]{{0,200}}\.[\s\\]*(?:{names})\b
   | \b(?:setattr|delattr|__setattr__|__delattr__)\b
 """
-"""Pattern of texts that may write one of the names; each try looks at a few hundred characters at most."""
+"""Pattern of texts that may write one of the names; each attempt examines up to a few hundred characters."""
 
 Write: TypeAlias = "tuple[cst.CSTNode, cst.BaseExpression, str]"
 """A node that writes an attribute, the object, and the attribute's name; empty for an unknown one."""

@@ -1,4 +1,4 @@
-"""Meta functions that compute what an op's body returns: a lambda with its one expression, which works on fake tensors, too."""
+"""Meta functions that compute an op's result: a lambda with the only expression of its body, which also works on fake tensors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FUNCTIONS = frozenset(
 """Functions of torch, and methods of tensors, whose shape does not depend on values."""
 
 _FRESH = _FUNCTIONS - {"unsqueeze"}
-"""The same, where the result never is a view of what they are passed."""
+"""Functions whose result is never a view of an argument."""
 
 _KINDS = frozenset({"const", "name", "call", "attribute", "binary", "unary", "compare", "tuple", "list"})
 _MODULES = ("torch", "torch.nn.functional")
 
 
 def computed_meta(op: MagiOp) -> str | None:
-    """The lambda; None where the default meta function may be right, or the body is not one expression of such functions."""
+    """Return the lambda; None if the default meta function may be right, or the body is not one expression of such functions."""
     value, meta = _returned(op), op.meta
     if value is None or not isinstance(meta, Meta) or meta.kind != "identity" or not is_judged(op):
         return None
@@ -43,7 +43,7 @@ def computed_meta(op: MagiOp) -> str | None:
 
 
 def _is_bracketed(text: str) -> bool:
-    """Whether an expression surely is in brackets of its own."""
+    """Whether an expression is known to be in its own brackets."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character in "([") - (character in ")]")

@@ -78,7 +78,7 @@ def _holds(outer: Expr, inner: Expr) -> bool:
 
 
 def _calls(tree: MagiTree) -> Iterator[tuple[Body, Expr]]:
-    """The calls that give the decorator arguments: its own, those of functions that hand theirs on, and of partials."""
+    """Yield the calls that pass the decorator arguments: its own, those of functions that pass theirs on, and of partials."""
     registrations = tree.registrations
     for file in tree.bodies.files:
         for body in tree.bodies.of(file):
@@ -98,7 +98,7 @@ def _is_partial(registrations: Registrations, body: Body, call: Expr) -> bool:
 
 
 def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
-    """Whether what a call passes by name reaches the decorator: it is called itself, or a function that unpacks the rest."""
+    """Whether the keywords of a call reach the decorator: it is called itself, or a function that unpacks the rest."""
     if registrations.is_registrar(body, call.callee):
         return True
     if not registrations.makes_decorator(body, call):

@@ -123,7 +123,7 @@ def _compare(tree: MagiTree, workbench: Workbench, ref: ClassRef) -> list[Note]:
 
 
 def _identities(tree: PythonTree, values: EnumValues, file: PythonFile) -> Iterator[Edit]:
-    """The `is` and `is not` between a value of the enumeration and something that is not a singleton of Python's."""
+    """Yield the edits of `is` and `is not` between a value of the enumeration and anything but a Python singleton."""
     for node in tree.nodes:
         if type(node) is not cst.Comparison:
             continue

@@ -21,7 +21,7 @@ from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.signature import Leaf
 
 MAX_HANDED = 4
-"""Longest chain of functions that a parameter is followed through."""
+"""Maximum length of a chain of functions to follow a parameter through."""
 
 _OF_STRINGS = frozenset(dir(str))
 
@@ -79,7 +79,9 @@ def _is_leaf(leaf: Leaf, path: tuple[str, ...], ref: ClassRef) -> bool:
 
 
 def string_uses(tree: MagiTree, workbench: Workbench, op: MagiOp, ref: ClassRef) -> Iterator[Note]:
-    """Notes on what an op, and what it hands the value on to, asks of it that a plain string lacks."""
+    """Yield notes on uses of the value, by an op and by functions that it passes the value to, that a plain string does not
+    support.
+    """
     seen: set[tuple[int, str]] = set()
     paths = [leaf.path for leaf in op.lowering.leaves if leaf.enum is not None and leaf.enum.ref == ref]
     for body in filter(None, (op.body, meta_body(op))):

@@ -1,4 +1,4 @@
-"""A dataclass with what inherits from it, and what of them stands against freezing it."""
+"""A dataclass with its subclasses, and the obstacles to freezing it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def family_of(draft: Draft, tree: MagiTree, item: Dataclass) -> list[ClassRef]:
 
 
 def refuse_family(tree: MagiTree, item: Dataclass, family: list[ClassRef]) -> None:
-    """Check that the class can be frozen by itself.
+    """Check that the class can be frozen on its own.
 
     Raises:
         LeftAlone: a class above or below it is a dataclass that is not frozen, or what it defines stands against it.

@@ -1,4 +1,4 @@
-"""The calls of an op whose parameters are grouped, and what else names it."""
+"""The calls of an op whose parameters are grouped, and other code that names it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class GroupedCalls(msgspec.Struct):
             with self.workbench.on(call.place.path) as rewrite:
                 node = rewrite.tree.find(call.call.span, cst.Call)
                 if any(arg.star for arg in node.args):
-                    raise LeftAlone(call.place, "this call unpacks what it passes")
+                    raise LeftAlone(call.place, "this call unpacks its arguments")
                 if call.through == "handle":
                     self._handle(rewrite, call, node)
                 else:
@@ -108,7 +108,7 @@ class GroupedCalls(msgspec.Struct):
         flags = sorted((index, name) for name, index in passed.items() if name in self.group.names)
         missing = [flag.name for flag in self.group.flags if flag.default is None and flag.name not in passed]
         if missing or "" in passed or not set(passed) <= set(names):
-            raise LeftAlone(call.place, "this call does not pass what the op takes")
+            raise LeftAlone(call.place, "this call does not match the parameters of the op")
         if flags:
             self._refuse_moved(rewrite.tree, node, [index for index, _ in flags])
             made = self._made(rewrite, node, flags, self._class_name(rewrite, call))
@@ -146,7 +146,7 @@ class GroupedCalls(msgspec.Struct):
         before = list(self.group.op.lowering.leaves)
         for index, arg in enumerate(node.args):
             if arg.keyword is None and (index >= len(before) or self.group.lowered[index][0] is not before[index]):
-                reason = "this call passes by position what has another position now"
+                reason = "this call passes an argument by position whose position has changed"
                 raise Refused([Problem(rewrite.tree.span(arg).start, reason)])
         for leaf, name in self.group.lowered:
             if leaf.lowered != name and any(arg.keyword and arg.keyword.value == leaf.lowered for arg in node.args):
@@ -218,7 +218,7 @@ def _words(file: PythonFile, handle: str) -> set[str]:
 
 
 def _may_be(file: PythonFile, word: str) -> bool:
-    """Whether a file imports or defines at its top what it calls so."""
+    """Whether a file imports or defines a name at its top level."""
     return word in file.imports or word in file.functions
 
 
@@ -234,7 +234,7 @@ def _outer_text(tree: PythonTree, node: cst.BaseExpression) -> str:
 
 
 def _comment(tree: PythonTree, arg: cst.Arg) -> str:
-    """The comment behind an argument that has a line of its own, with two spaces before it."""
+    """Return the comment after an argument on a line of its own, with two spaces before it."""
     start, end = element_span(tree, arg)
     at = tree.span(arg.comma).end if isinstance(arg.comma, cst.Comma) else end
     rest = tree.text[at : tree.line_end(at)].strip()
@@ -242,7 +242,7 @@ def _comment(tree: PythonTree, arg: cst.Arg) -> str:
 
 
 def _drop_comment(rewrite: Rewrite, arg: cst.Arg) -> None:
-    """Take out the comment behind an argument, which is written elsewhere."""
+    """Remove the comment after an argument, which is written elsewhere."""
     tree = rewrite.tree
     if _comment(tree, arg):
         end = element_span(tree, arg).end

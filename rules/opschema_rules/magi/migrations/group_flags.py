@@ -29,7 +29,7 @@ from opschema_rules.magi.signature import Branch
 
 class GroupFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``op`` is the op's qualified name or its function's, ``flags`` lists the parameters, ``name`` is the dataclass,
-    ``parameter`` what the op calls it.
+    ``parameter`` the op's name for it.
     """
 
     op: str

@@ -77,7 +77,7 @@ def _text(tree: PythonTree, node: cst.CSTNode) -> str:
 
 
 def _comment_span(tree: PythonTree, node: cst.Param) -> Span:
-    """The comment behind a parameter that has a line of its own, with the space before it."""
+    """Return the span of the comment after a parameter on a line of its own, with the space before it."""
     start, end = element_span(tree, node)
     at = tree.span(node.comma).end if isinstance(node.comma, cst.Comma) else end
     rest = tree.text[at : tree.line_end(at)].rstrip("\r\n")
@@ -112,7 +112,7 @@ def _refuse_taken(tree: PythonTree, function: cst.FunctionDef, name: str) -> Non
 
 
 def read_field(rewrite: Rewrite, function: cst.FunctionDef, name: str, holder: str, field: str = "") -> list[cst.Name]:
-    """Write ``holder.name`` for a local's uses, but where it is bound; those places are returned if ``field`` is given.
+    """Write ``holder.name`` for a local's uses, except its bindings; these are returned if ``field`` is given.
 
     Raises:
         Refused: the function assigns it, or an f-string prints its name.
@@ -162,7 +162,7 @@ def _name_span(body: Body) -> Span:
 
 
 def _refuse_defaults(tree: PythonTree, params: cst.Parameters, group: Grouping) -> None:
-    """A parameter without default may not follow one that has one."""
+    """Check that no parameter without a default follows one with a default."""
     for param in params.params:
         if param.name.value in group.names:
             return
@@ -208,7 +208,7 @@ def _sign_lambda(rewrite: Rewrite, group: Grouping, node: cst.Lambda) -> None:
 
 
 def group_setup(workbench: Workbench, group: Grouping, setup: Body) -> None:
-    """Let a setup function find in its ``inputs`` what the op is given now.
+    """Adapt a setup function to the new arguments of the op in its ``inputs``.
 
     Raises:
         LeftAlone: it uses them otherwise than by one unpacking, or by constant places.
@@ -322,7 +322,7 @@ def _gradients(rewrite: Rewrite, group: Grouping, node: cst.Return, at: Sequence
 
 
 def known(found: Body | Lambda | Unresolved | None, group: Grouping, what: str) -> Body | None:
-    """A function that comes with the op; None where it has none.
+    """Return a function registered with the op; None if there is none.
 
     Raises:
         LeftAlone: it is a lambda, or not known.

@@ -69,7 +69,7 @@ class NamedInStrings(msgspec.Struct):
         return [name, f"torch.ops.{name.replace('::', '.')}"]
 
     def _paths(self) -> list[str]:
-        """The op's dotted path, as a mock is given it."""
+        """Return the op's dotted paths, as passed to a mock."""
         registration = self.group.op.registration
         module = self.group.op.tree.bodies.program.module_name(registration.outer.file.path)
         return [f"'{module}.{registration.handle}'", f'"{module}.{registration.handle}"']
@@ -131,7 +131,7 @@ class NamedInStrings(msgspec.Struct):
                     break
 
     def _meaning(self, file: PythonFile, tree: PythonTree, node: cst.CSTNode, behind: str = "") -> Resolution | None:
-        """The meaning of a lookup, or of ``behind`` in what it finds; None where it is of something that has no name."""
+        """Return the meaning of a lookup, or of ``behind`` in its result; None if it is a lookup in an unnamed object."""
         bodies = self.group.op.tree.bodies
         name = spelled(node)
         name += behind if name else ""
@@ -143,7 +143,7 @@ class NamedInStrings(msgspec.Struct):
         return self._named(file, tree, node, name) if name else None
 
     def _named(self, file: PythonFile, tree: PythonTree, node: cst.CSTNode, name: str) -> Resolution | None:
-        """The meaning of a dotted name at a node; None where an expression around that binds it."""
+        """Return the meaning of a dotted name at a node; None if an enclosing expression binds it."""
         bodies = self.group.op.tree.bodies
         if is_inner(tree, node, name.partition(".")[0]):
             return None

@@ -44,7 +44,7 @@ class Grouping(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def declaration(self) -> str:
-        """The new parameter as it is written in the op's signature."""
+        """The new parameter as written in the op's signature."""
         default = f" = {self.name}()" if self.has_default else ""
         return f"{self.parameter}: {self.name}{default}"
 
@@ -115,7 +115,7 @@ class Grouping(msgspec.Struct, frozen=True, dict=True):
         if not isinstance(leaf, Leaf) or leaf.may_be_tensor:
             raise LeftAlone(place, f"`{item.name}` is not a flag, but a tensor or a dataclass")
         if leaf.written.kind != "absent" and not leaf.written.kept:
-            raise LeftAlone(place, f"the default of `{item.name}` is none that a schema keeps")
+            raise LeftAlone(place, f"the default of `{item.name}` cannot be kept in a schema")
 
     def _refuse_order(self) -> None:
         defaulted = ""

@@ -23,7 +23,7 @@ _READING = ("get", "pop", "setdefault", "__getitem__")
 
 
 class IndirectLookup(msgspec.Struct, frozen=True):
-    """A lookup of the dotted ``path`` in ``owner``; without one in what is not known, or in the names of its own code if
+    """A lookup of the dotted ``path`` in ``owner``; without an owner, in an unknown object, or in the names of its own code if
     ``own`` is true.
     """
 
@@ -34,7 +34,7 @@ class IndirectLookup(msgspec.Struct, frozen=True):
 
 
 def indirect_lookups(tree: PythonTree, word: str) -> Iterator[IndirectLookup]:
-    """The lookups of a name, or of something in what has that name."""
+    """Yield the lookups of a name, or of something in the object with that name."""
     for literal in tree.literals:
         before, found, _ = f".{literal.raw_value}.".partition(f".{word}.")
         if found:

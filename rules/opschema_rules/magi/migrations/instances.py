@@ -20,7 +20,7 @@ from opschema_rules.magi.model import MagiTree
 Answer: TypeAlias = Literal["yes", "no", "unknown"]
 
 _FOREIGN = ("torch.", "numpy.", "types.", "argparse.")
-"""Modules that make none of the tree's own objects."""
+"""Modules that create none of the tree's own objects."""
 
 _PLAIN = frozenset({"int", "float", "bool", "str", "bytes", "list", "dict", "tuple", "set", "frozenset", "None"})
 _SELF = frozenset(
@@ -87,7 +87,7 @@ class Instances(msgspec.Struct, frozen=True):
         return self._annotated(binder, param.annotation) if param.annotation is not None else "unknown"
 
     def _of_class(self, owner: ClassRef) -> Answer:
-        """Of what a method of another class calls ``self``; a class that one of the family inherits from is its own too."""
+        """Return the answer for ``self`` in a method of another class; a base class of the family counts too."""
         above = [item for ref in self.family for item in self._line(ref)]
         return "yes" if owner in above else "no"
 

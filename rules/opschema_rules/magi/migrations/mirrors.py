@@ -1,4 +1,4 @@
-"""Proves that what an op returns has the shape, strides, type and device of one of its tensors. What is not proven is None.
+"""Proves that an op's result has the shape, strides, type and device of one of its tensors. None means not proven.
 
 A scalar beside a tensor keeps its shape, but not always its type (`x * 0.5` of integers); `.to(x.dtype)` gives that back.
 """
@@ -17,7 +17,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Leaf
 
 MAX_DEPTH = 20
-"""Deepest expression and longest chain of locals that is followed."""
+"""Maximum depth of an expression, and length of a chain of locals, to follow."""
 
 _SAME = frozenset({"clone", "neg", "negative", "relu", "sign", "floor", "ceil", "round", "trunc"})
 _SHAPE = frozenset(
@@ -47,7 +47,7 @@ class Mirrors(msgspec.Struct, frozen=True, dict=True):
         return self.op.body
 
     def outputs(self) -> tuple[Leaf, ...] | None:
-        """The leaf that each output is like, on every path; None where that is not proven."""
+        """Return the leaf that each output matches, on every path; None if that is not proven."""
         count, returns = self.op.output_count, self.body.scope.returns
         if count is None or count < 1 or not returns or not self._returns_tensors():
             return None
@@ -108,7 +108,7 @@ class Mirrors(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _reshapes(self) -> bool:
-        """Whether a tensor, under whatever name, may get another shape where it stands."""
+        """Whether a tensor, under any name, may be reshaped in place."""
         for scope in self.body.scope.walk():
             if any(item.target.endswith(".data") for item in scope.assigns):
                 return True

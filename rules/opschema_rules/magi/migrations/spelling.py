@@ -10,7 +10,7 @@ from opschema_rules.magi.model import MagiTree
 
 
 def of_dataclasses(tree: MagiTree, rewrite: Rewrite, body: Body, name: str) -> str:
-    """``name`` of the module ``dataclasses``, as it is to be written in a body.
+    """Return ``name`` of the module ``dataclasses``, as it must be written in a body.
 
     Raises:
         Refused: the module gives the name another meaning.

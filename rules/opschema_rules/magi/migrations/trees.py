@@ -1,4 +1,4 @@
-"""The ops of a draft, the files in which something is named, and what a name means where it stands."""
+"""The ops of a draft, the files in which something is named, and the meaning of a name at its place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 def tree_of(draft: Draft) -> MagiTree | None:
-    """The tree that the pack read; None where it found none."""
+    """Return the tree that the pack read; None if it found none."""
     return next((item for item in draft.loaded.subjects if isinstance(item, MagiTree)), None)
 
 
@@ -75,7 +75,7 @@ def meaning(bodies: Bodies, file: PythonFile, tree: PythonTree, node: cst.CSTNod
 
 
 def is_inner(tree: PythonTree, node: cst.CSTNode, name: str, outermost: cst.CSTNode | None = None) -> bool:
-    """Whether a lambda or comprehension around a node, but within ``outermost``, binds a name."""
+    """Whether a lambda or comprehension around a node, inside ``outermost``, binds a name."""
     for above in tree.ancestors(node):
         if above is outermost:
             break
@@ -91,7 +91,7 @@ def is_inner(tree: PythonTree, node: cst.CSTNode, name: str, outermost: cst.CSTN
 
 
 def meta_body(op: MagiOp) -> Body | None:
-    """The function that is the op's ``infer_output_meta_fn``; None where it is none, or not known."""
+    """Return the op's ``infer_output_meta_fn`` function; None if it is not a function, or not known."""
     meta = op.meta
     return meta.function if isinstance(meta, Meta) and isinstance(meta.function, Body) else None
 

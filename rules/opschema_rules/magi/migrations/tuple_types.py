@@ -1,4 +1,4 @@
-"""Annotations that say ``tuple`` where a schema knows only lists: what they become, where they are written."""
+"""Annotations with ``tuple`` where a schema only knows lists: their replacements, and their places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.text import Edit, Span
 
 _ELEMENTS = frozenset({"int", "float", "bool", *TENSORS})
-"""Of what the schema has lists."""
+"""Types of which the schema has lists."""
 
 _TUPLES = frozenset({"tuple", "Tuple"})
 
@@ -28,14 +28,14 @@ def tuple_of(form: TypeForm | None) -> TypeForm | None:
 
 
 def element_of(form: TypeForm) -> TypeForm | None:
-    """The type of all elements of a tuple; None where they differ, are not known, or the schema has no list of them."""
+    """Return the type of all elements of a tuple; None if they differ, are not known, or the schema has no list of them."""
     items = [item for item in form.args if item.kind != "ellipsis"]
     same = items and all(item == items[0] for item in items)
     return items[0] if same and items[0].kind == "name" and items[0].name in _ELEMENTS else None
 
 
 def rewritten(tree: PythonTree, annotation: Expr) -> list[Edit] | None:
-    """The edits that make a list of the one tuple in an annotation; None where it is written in a way that is not read."""
+    """Return the edits that turn the only tuple in an annotation into a list; None if it is written in an unsupported way."""
     for node in tree.nodes:
         if isinstance(node, cst.SimpleString) and tree.span(node) == annotation.span:
             return _in_string(tree, node)

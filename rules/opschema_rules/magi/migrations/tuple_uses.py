@@ -19,7 +19,9 @@ _ASKING = frozenset({"isinstance", "hash", "type", "set", "frozenset"})
 
 
 def tuple_uses(tree: MagiTree, rewrite: Rewrite, body: Body, path: tuple[str, ...]) -> Iterator[Note]:
-    """Notes on the uses of a function's parameter, or of a field of it, that a list does not allow or answers otherwise."""
+    """Yield notes on uses of a function's parameter, or of a field of it, that a list does not support or that give another
+    result.
+    """
     if body.function is None or body.function.param(path[0]) is None:
         return
     nodes = rewrite.tree
@@ -42,7 +44,7 @@ def _value(tree: PythonTree, use: cst.Name, path: tuple[str, ...]) -> cst.BaseEx
 
 
 def _of_tuples(tree: PythonTree, node: cst.BaseExpression) -> cst.CSTNode | None:
-    """The expression around a value, or around a slice of it, that treats it as a tuple."""
+    """Return the expression around a value, or around a slice of it, that treats it as a tuple."""
     above = tree.parent(node)
     if isinstance(above, cst.Subscript) and above.value is node and isinstance(above.slice[0].slice, cst.Slice):
         return _of_tuples(tree, above)

@@ -56,7 +56,7 @@ def decorator_argument(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _own_parameters(op: MagiOp) -> frozenset[str] | None:
-    """The parameters of the tree's own decorator; None where they are not known."""
+    """Return the parameters of the tree's own decorator; None if they are not known."""
     call, outer = op.registration.call, op.registration.outer
     found = op.tree.bodies.called(outer, call.callee or call.text)
     if not isinstance(found, Body) or any(item.kind == "kwarg" for item in found.params):

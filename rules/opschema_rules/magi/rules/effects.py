@@ -1,4 +1,4 @@
-"""Op bodies that return or write the tensors they are given, by themselves or in a dataclass."""
+"""Op bodies that return or write their input tensors, passed directly or in a dataclass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opschema_rules.torchlib.storage import Tensors, rebound
 
 
 def _tensors(op: MagiOp) -> Tensors:
-    """The tensors that the body gets, by what it calls them: ``x``, ``config.w``."""
+    """Return the tensors that the body gets, by its names for them: ``x``, ``config.w``."""
     bound = rebound(op.body)
     leaves = [item for item in op.lowering.leaves if item.path[0] not in bound and item.lowered_type is not None]
     found = {".".join(item.path): Argument(item.lowered, schema_type(item.lowered_type)) for item in leaves}
@@ -150,7 +150,7 @@ def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
         name = shared_argument(op.body, value, tensors)
         if name:
             written = op.body.file.text(value)
-            what = f"`{name}` itself" if written == name else f"what shares the storage of `{name}`"
+            what = f"`{name}` itself" if written == name else f"data that shares the storage of `{name}`"
             yield Diagnostic(
                 f"`{op.title}` returns {what}, and torch raises: return a copy",
                 op.body.at(value),

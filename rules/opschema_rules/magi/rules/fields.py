@@ -208,7 +208,7 @@ def _reads(op: MagiOp, body: Body) -> Iterator[Expr]:
 
 
 def _is_meant(op: MagiOp, body: Body, at: int) -> bool:
-    """Whether what is raised at a place is caught, or expected by a test."""
+    """Whether the exception raised at a place is caught, or expected by a test."""
     return is_handled(op.tree.bodies, body, at) or expects_failure(op.tree.bodies, body, at)
 
 

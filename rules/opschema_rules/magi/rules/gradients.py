@@ -1,4 +1,4 @@
-"""``backward_fn``: how it is called, what ``setup_context_fn`` leaves it, and what it returns."""
+"""``backward_fn``: how it is called, what ``setup_context_fn`` saves for it, and its results."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def _counted(op: MagiOp, body: Body, value: Expr, count: int) -> Iterator[Diagno
 
 
 def _pads(value: Expr, wanted: int) -> bool:
-    """Whether what is too much is ``None``, which some versions of torch let be."""
+    """Whether the surplus values are ``None``, which some versions of torch allow."""
     return all(item.kind == "const" and item.value is None for item in value.items[wanted:])
 
 

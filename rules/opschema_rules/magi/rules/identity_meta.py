@@ -70,7 +70,7 @@ def identity_meta(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def likes_of(op: MagiOp, meta: Meta) -> list[Leaf]:
-    """The tensors that the outputs are taken to be like; none when that is not known."""
+    """Return the tensors that the outputs are assumed to match; empty if that is not known."""
     count = op.output_count
     if meta.kind == "names":
         named = [op.lowering.leaf(item.name) for item in meta.names]

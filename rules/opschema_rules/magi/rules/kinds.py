@@ -294,7 +294,7 @@ def dropped_default(op: MagiOp) -> Iterator[Diagnostic]:
         if isinstance(leaf.source, Param) and refused and op.lowering.complete and not harmless:
             told = "is refused" if is_plain(op) else "is dropped: a call without it raises"
             yield Diagnostic(
-                f"the default `{leaf.written}` of `{leaf.name}` is none that a schema holds, and {told}",
+                f"the default `{leaf.written}` of `{leaf.name}` cannot be stored in a schema, and {told}",
                 _default_place(op, leaf),
                 registered(op),
                 ops=(op.title,),

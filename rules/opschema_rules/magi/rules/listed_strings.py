@@ -70,7 +70,7 @@ def literal_value(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _listed(leaf: Leaf) -> frozenset[str]:
-    """The strings of a `Literal` or an enumeration; none where they are not all known."""
+    """Return the strings of a `Literal` or an enumeration; empty if they are not all known."""
     values: list[object] = []
     if leaf.enum is not None:
         values += [item.value.value if item.value is not None else None for item in leaf.enum.members]
@@ -116,7 +116,7 @@ def _compared(op: MagiOp, leaf: Leaf, listed: frozenset[str]) -> Iterator[Diagno
 
 
 def _refuses(item: Statement) -> bool:
-    """Whether a statement checks what it is passed: an ``assert``, or an ``if`` that raises."""
+    """Whether a statement checks an argument: an ``assert``, or an ``if`` that raises."""
     return item.kind == "assert" or any(inner.kind == "raise" for block in item.blocks for inner in block)
 
 

@@ -1,4 +1,4 @@
-"""``infer_output_meta_fn``: what tracing takes for the op's outputs, against what it returns."""
+"""``infer_output_meta_fn``: the outputs that tracing assumes, against the op's results."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ def _hides_tuple(op: MagiOp) -> bool:
 
 
 def may_be_one(leaf: Leaf) -> bool:
-    """Whether a lowered parameter may be a tensor, no list of them."""
+    """Whether a lowered parameter may be a single tensor, and not a list."""
     form = leaf.lowered_type
     parts = (form, *form.args) if form is not None and form.kind == "union" else (form,)
     return any(item is None or item.is_tensor or item.kind in ("unresolved", "text") for item in parts)

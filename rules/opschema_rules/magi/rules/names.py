@@ -48,7 +48,7 @@ def bare_decorator(tree: MagiTree) -> Iterator[Diagnostic]:
         place = item.place
         fix = Fix("call it", (FileEdit(place.path, Edit(Span(place.span.end, place.span.end), "()")),))
         name = item.function.function.name if item.function.function is not None else ""
-        message = f"the decorator is not called, so that `{name}` is not an op: write `()` behind it"
+        message = f"the decorator is not called, so that `{name}` is not an op: write `()` after it"
         yield Diagnostic(message, place, fix=fix)
 
 

@@ -1,4 +1,4 @@
-"""Dataclasses, enums and returned values that the decorator, or torch behind it, refuses."""
+"""Dataclasses, enums and returned values that the decorator, or torch below it, rejects."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def not_rebuildable(op: MagiOp) -> Iterator[Diagnostic]:
     for branch in rebuilt(op):
         found = branch.dataclass
         for place, reason in [*_unfilled(found), *_own_init(op, found)]:
-            message = f"{reason}: an op makes `{found.name}` anew from all its fields, and every call raises"
+            message = f"{reason}: an op rebuilds `{found.name}` from all its fields, and every call raises"
             yield Diagnostic(message, place, _taken(op, branch), ops=(op.title,))
 
 

@@ -46,7 +46,7 @@ def body_returns(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def returned_misfits(op: MagiOp, role: str, called: str) -> Iterator[Diagnostic]:
-    """Findings about what ``the function`` or ``the fake`` of torch's rule returns, which has another name here."""
+    """Yield findings on the results of ``the function`` or ``the fake`` of torch's rule, which has another name here."""
     operator = as_operator(op)
     if operator is None or is_called_to_fail(op):
         return

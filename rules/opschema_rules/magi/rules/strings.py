@@ -195,7 +195,7 @@ def is_written(op: MagiOp, leaf: Leaf) -> bool:
 
 _IDENTITY = {"is": ("is", "==", "false"), "is-not": ("is not", "!=", "true")}
 _EQUALITY = {"==": ("==", "==", "false"), "!=": ("!=", "!=", "true")}
-"""Comparisons of a string with a member: as they are written, what to write, and their result."""
+"""Comparisons of a string with a member: as written, the replacement, and their result."""
 
 
 def _comparison(

@@ -177,7 +177,7 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
 
 
 def _unmapped(item: OtherItem, part: str, known: set[str]) -> Iterator[Node]:
-    """The keys of a part that name nothing, without those of what ``extra`` adds."""
+    """Yield the keys of a part that name nothing, without those added by ``extra``."""
     extra = [node for field in _PARTS if (node := item.within("extra", field)) is not None]
     written = [one.value.partition("=")[0].split() for node in extra for one in node.items]
     added = {words[-1] for words in written if words}

@@ -106,7 +106,7 @@ def _by_hand(tree: Tree) -> frozenset[str]:
 
 
 def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
-    """The first difference of a call from an operator, in words; empty if there is none, or it is not known."""
+    """Return the first difference between a call and an operator, as text; empty if there is none, or it is not known."""
     if not operator.is_sound:
         return ""
     parameters, legacy = operator.signature.args, entry.is_legacy
@@ -212,7 +212,7 @@ def _required(entry: OpEntry) -> Iterator[tuple[Span, str]]:
 
 @cached_on_argument
 def _missing(tree: Tree) -> frozenset[str]:
-    """The classes and functions that a tree lacks, though it has most of them."""
+    """Return the classes and functions that a tree lacks, although it has most of them."""
     names = {name for entry in tree.entries for _, name in _required(entry)}
     functions = {name for name in names if name.endswith(tuple(_CALLED.values()))}
     cpp = cpp_names(tree)

@@ -1,4 +1,4 @@
-"""`arg-index`: the parallel field that names the tensor of each entry of a signature, added or dropped."""
+"""`arg-index`: adds or removes the parallel field that names the tensor of each signature entry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ArgIndex(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Added(msgspec.Struct, frozen=True):
-    """A kernel that gets the field: the tensors that it names, or why they are not known."""
+    """A kernel that gets the field: the tensors that it names, or the reason why they are not known."""
 
     kernel: Kernel
     slots: tuple[int, ...] | str
@@ -44,7 +44,7 @@ class _Elsewhere(msgspec.Struct, frozen=True):
 
 
 def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
-    """The kernels that have the field, or have a signature without it; with ``drop``, also other places that set it."""
+    """Yield the kernels that have the field, or have a signature without it; with ``drop``, also other places that set it."""
     if options.action == "drop":
         yield from _given_elsewhere(draft)
     for program in draft.loaded.subjects:
@@ -61,8 +61,8 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
 
 
 def _given_elsewhere(draft: Draft) -> Iterator[Site]:
-    """The places in descriptions that set the field outside of the dict of a kernel: ``kernel["arg_index"] = slots``, a call of
-    another file's function that does.
+    """Yield the places in descriptions that set the field outside of a kernel's dict: ``kernel["arg_index"] = slots``, or a call
+    of another file's function that does.
     """
     programs = [item for item in draft.loaded.subjects if isinstance(item, Program)]
     known = {
@@ -87,8 +87,8 @@ def _given_elsewhere(draft: Draft) -> Iterator[Site]:
 
 
 def _given_in(file: PythonFile) -> set[Span]:
-    """The places of strings with the field's name in the values of a module, and of what is assigned to such an item or passed
-    to `dict()` or `update()` by that name.
+    """Return the places of strings with the field's name in a module's values, and of values assigned to such an item or passed
+    to `dict()` or `update()` under that name.
     """
     found: set[Span] = set()
     for scope in file.body.walk():
@@ -128,10 +128,10 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
     tasks do not determine its place or disagree on it. Signatures stay unchanged; `derive-signatures` corrects them.
 
     With `action=drop` the field is removed from every kernel, with its comments. Entry *i* then stands for tensor *i*: a note
-    names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` writes such signatures
-    anew. Lists are evaluated: names, sums, comprehensions, helpers of the tree; a note says where that fails. If code sets the
-    field in another way (`kernel["arg_index"] = slots`, a comprehension of dicts), a note asks you to drop it. Other mentions of
-    the field in these files are reported as notes, too, and so are named lists that nothing else uses.
+    names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` rewrites such signatures.
+    Lists are evaluated: names, sums, comprehensions, helpers of the tree; a note says where that fails. If code sets the field
+    in another way (`kernel["arg_index"] = slots`, a comprehension of dicts), a note asks you to drop it. Other mentions of the
+    field in these files are reported as notes, too, and so are named lists that nothing else uses.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply
@@ -179,7 +179,7 @@ def _dropped(draft: Draft, sites: Sequence[Site]) -> Iterator[Note]:
 
 
 def _computed(draft: Draft, elsewhere: Sequence[Site]) -> Iterator[Kernel]:
-    """The kernels with the field whose dicts are computed, in the files of some sites: people have to drop it there."""
+    """Yield the kernels with the field whose dicts are computed, in the files of some sites: it must be dropped there by hand."""
     paths = {site.place.path for site in elsewhere}
     for program in draft.loaded.subjects:
         for kernel in program.kernels if isinstance(program, Program) and program.file.path in paths else ():
@@ -195,7 +195,7 @@ def _on_one_line(project: Project, one: Place, other: Place) -> bool:
 
 
 def _unused(project: Project, names: set[str], paths: Sequence[str]) -> Iterator[Note]:
-    """The lists that only the field has used."""
+    """Yield notes on lists that only the field used."""
     found: dict[tuple[str, str], list[Place]] = {}
     for item in mentions(project, names, paths):
         found.setdefault((item.place.path, item.name), []).append(item.place)
@@ -205,7 +205,7 @@ def _unused(project: Project, names: set[str], paths: Sequence[str]) -> Iterator
 
 
 def _lost(kernel: Kernel) -> str:
-    """What is lost with the list of a kernel; empty if it only counts."""
+    """Return what is lost with the list of a kernel; empty if it only counts."""
     numbers = kernel.indexes
     if numbers is None:
         return "cannot be evaluated: check that its entries are in the order of the tensors"
@@ -242,7 +242,7 @@ def _drop(draft: Draft, kernels: Sequence[Kernel]) -> None:
 
 
 def _is_first(kernel: Kernel) -> bool:
-    """Whether no kernel before this one is computed by the same dict."""
+    """Whether no earlier kernel is computed by the same dict."""
     return kernel.written or next(item for item in kernel.program.kernels if item.expr is kernel.expr) is kernel
 
 
@@ -250,7 +250,7 @@ def _is_first(kernel: Kernel) -> bool:
 
 
 def _slots(kernel: Kernel) -> tuple[int, ...] | str:
-    """The tensors of the payload that the entries of a kernel are for, or why that is not known."""
+    """Return the payload tensors that a kernel's entries apply to, or the reason why they are not known."""
     count = width(kernel)
     if not kernel.written:
         return "its dict is computed"
@@ -262,7 +262,7 @@ def _slots(kernel: Kernel) -> tuple[int, ...] | str:
         return "its signature has scalars before tensors"
     entry = entry_of(kernel.program)
     if entry is None or entry.unresolved or any(item.value is None for task in entry.submits for item in task.kernels):
-        return "what its orchestration submits is not known"
+        return "the tasks that its orchestration submits are not known"
     found: set[int] = set()
     for task in tasks(kernel.program):
         if kernel in task.kernels:
@@ -277,12 +277,12 @@ def _slots(kernel: Kernel) -> tuple[int, ...] | str:
 
 
 def _first(task: Task, kernel: Kernel) -> int | str:
-    """The index of a kernel's first tensor in the payload of a task."""
+    """Return the index of a kernel's first tensor in the payload of a task."""
     if set(task.kernels) == {kernel} and task.whole:
         return 0
     lengths = {len(payload.tensors) for payload in task.payloads}
     if len(lengths) != 1 or not task.whole:
-        return "what a task that it shares is given is not known"
+        return "the arguments of a task that it shares are not known"
     (length,) = lengths
     if _tensors(kernel) == length:
         return 0

@@ -1,4 +1,4 @@
-"""Declarations that the tasks of a program demand of each of its kernels, and where that is not certain."""
+"""The declarations that the tasks of a program require from each of its kernels, and where these are not certain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Slots: TypeAlias = "tuple[Direction | None, ...]"
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """The declaration that a kernel should have: its entire signature, and its ``arg_index``, if that is to be written too."""
+    """The declaration that a kernel should have: its entire signature, and its ``arg_index`` if that must be written too."""
 
     kernel: Kernel
     directions: tuple[Direction, ...]
@@ -26,7 +26,7 @@ class Demand(msgspec.Struct, frozen=True):
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """A kernel that does not declare what it should, where a person has to say what that is."""
+    """A kernel with a wrong declaration that a person has to correct."""
 
     kernel: Kernel
     task: Task
@@ -42,7 +42,7 @@ class _Wish(msgspec.Struct, frozen=True):
 
 
 def demands(program: Program) -> Iterator[Demand | Doubt]:
-    """The kernels whose signatures are missing or wrong for their tasks, in the order of the description."""
+    """Yield the kernels whose signatures are missing or wrong for their tasks, in the order of the description."""
     found = list(readings(program))
     wishes = [(reading, _wishes(reading)) for reading in found]
     lost = {kernel: task for task in tasks(program) if not task.whole or not task.payloads for kernel in task.kernels}
@@ -69,7 +69,7 @@ def _of_kernel(
 
 
 def _all(program: Program, kernel: Kernel, wishes: Sequence[Mapping[Kernel, _Wish] | str]) -> _Wish | str | None:
-    """The joint demand of all tasks of a kernel; None when there is none, or the reason why it is not certain."""
+    """Return the joint demand of all tasks of a kernel; None if there is none, or the reason why it is not certain."""
     found: _Wish | None = None
     for wish in wishes:
         merged = wish if isinstance(wish, str) else _merged(program, found, wish.get(kernel))
@@ -80,7 +80,7 @@ def _all(program: Program, kernel: Kernel, wishes: Sequence[Mapping[Kernel, _Wis
 
 
 def _declares(kernel: Kernel) -> bool:
-    """Whether a kernel has a signature with entries, or one that is not known."""
+    """Whether a kernel has a nonempty signature, or an unknown one."""
     return kernel.signature is not None and kernel.signature.slots != ()
 
 
@@ -108,7 +108,9 @@ def _is_shown(reading: Reading, before: Sequence[Direction], after: Sequence[Dir
 
 
 def _written(program: Program, kernel: Kernel, wish: _Wish) -> tuple[Direction, ...]:
-    """The entire list: open slots as they are declared, else INOUT, as the code generator writes them; scalars stay."""
+    """Return the entire list. Undetermined slots keep their declaration or become INOUT, as the code generator writes them;
+    scalars are kept.
+    """
     before = [entry.direction for entry in entries(kernel)]
     tensors = [item for item in before if item is not Direction.SCALAR]
     found = [
@@ -126,7 +128,7 @@ def _written(program: Program, kernel: Kernel, wish: _Wish) -> tuple[Direction, 
 
 
 def _wishes(reading: Reading) -> Mapping[Kernel, _Wish] | str:
-    """The demand of a task on each of its kernels, or why it is not certain."""
+    """Return the demand of a task on each of its kernels, or the reason why it is not certain."""
     rule = reading.task.program.contract.rule
     slots = _agreed(reading.task.payloads, prefix=rule == "widest")
     if slots is None:
@@ -141,7 +143,7 @@ def _wishes(reading: Reading) -> Mapping[Kernel, _Wish] | str:
 
 
 def _counted(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
-    """Demands by consecutive signatures of a task's kernels; the first has all slots when none has any."""
+    """Return the demands under consecutive signatures of a task's kernels; if none has any, the first kernel has all slots."""
     if len(reading.claims) == len(slots):
         return _sliced(reading, slots)
     speaking = [kernel for kernel in dict.fromkeys(reading.kernels) if _tensors(kernel)]
@@ -168,7 +170,7 @@ def _sliced(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
 
 
 def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
-    """Demands by entries that name their slots: each of several kernels gets those that it names, or all when none names any."""
+    """Return the demands if entries name their slots: each of several kernels has those that it names, or all if none names any."""
     kernels = list(dict.fromkeys(reading.kernels))
     if reading.bare or (reading.missing and len(kernels) == 1):
         return {kernel: _Wish(reading, slots, tuple(range(len(slots)))) for kernel in kernels}
@@ -186,8 +188,8 @@ def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
 
 
 def _meant(slots: Slots, index: int, declared: Direction, *, shared: bool) -> Direction | None:
-    """The direction for an entry that names its slot. A kernel that shares its task says what it does itself to a tensor that
-    the task writes: whatever that is, it stays.
+    """Return the direction for an entry that names its slot. A kernel that shares its task declares itself what it does to a
+    tensor that the task writes, so its declaration is kept.
     """
     wanted = slots[index] if 0 <= index < len(slots) else None
     return declared if shared and wanted in (Direction.OUT, Direction.INOUT) else wanted
@@ -205,7 +207,7 @@ def _is_faulty(reading: Reading, kernel: Kernel) -> bool:
 
 
 def _unsure(program: Program) -> str:
-    """The reason why a program's orchestration may submit a kernel in ways that are not known."""
+    """Return why a program's orchestration may submit a kernel in unknown ways."""
     entry = entry_of(program)
     if entry is None or entry.unresolved:
         return entry.unresolved if entry is not None else "its orchestration is not known"
@@ -215,16 +217,16 @@ def _unsure(program: Program) -> str:
 
 
 def _lost(task: Task) -> str:
-    """The reason why a task is not known."""
+    """Return why a task is not known."""
     told = next((payload.unresolved for payload in task.submit.payloads if payload.unresolved), "")
-    return told or "what its task runs, or is given, is not known"
+    return told or "the kernel or the arguments of its task are not known"
 
 
 # -- payloads ----------------------------------------------------------------------------------------------------------
 
 
 def _agreed(payloads: Sequence[Payload], *, prefix: bool) -> Slots | None:
-    """The common part of a payload's alternatives; with ``prefix`` one may be the beginning of another."""
+    """Return the common part of a payload's alternatives; with ``prefix``, one may be the beginning of another."""
     found: Slots | None = None
     for payload in payloads:
         own = tuple(None if slot.kind == "no_dep" else Direction(WORDS[slot.kind]) for slot in payload.tensors)
@@ -235,7 +237,7 @@ def _agreed(payloads: Sequence[Payload], *, prefix: bool) -> Slots | None:
 
 
 def _both(first: Slots | None, second: Slots, *, prefix: bool) -> Slots | None:
-    """The common part of two lists; None when they contradict each other."""
+    """Return the common part of two lists; None if they contradict each other."""
     if first is None:
         return second
     if len(first) != len(second) and not prefix:
@@ -247,7 +249,7 @@ def _both(first: Slots | None, second: Slots, *, prefix: bool) -> Slots | None:
 
 
 def _merged(program: Program, known: _Wish | None, wish: _Wish | None) -> _Wish | str | None:
-    """The joint demand of two tasks of a kernel, or how they contradict each other."""
+    """Return the joint demand of two tasks of a kernel, or their contradiction."""
     if known is None or wish is None:
         return known or wish
     slots = _both(known.slots, wish.slots, prefix=program.contract.rule == "widest")

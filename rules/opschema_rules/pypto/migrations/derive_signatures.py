@@ -1,4 +1,4 @@
-"""`derive-signatures`: kernels' signatures from what the orchestration submits them with."""
+"""`derive-signatures`: derives kernels' signatures from the arguments with which the orchestration submits them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DeriveSignatures(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 def find(draft: Draft, options: DeriveSignatures) -> Iterator[Site]:
-    """The kernels whose signature is missing or wrong."""
+    """Yield the kernels with a missing or wrong signature."""
     for program in draft.loaded.subjects:
         for item in demands(program) if isinstance(program, Program) else ():
             complete = isinstance(item, Demand) and len(item.directions) == width(item.kernel)

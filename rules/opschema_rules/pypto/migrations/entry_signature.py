@@ -1,4 +1,4 @@
-"""The signature of an orchestration that has none, from what it does with each of its own tensors."""
+"""Derives the signature of an orchestration without one from its use of each of its own tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CERTAIN = {"in": Direction.IN, "inout": Direction.INOUT}
 
 
 def entry_signature(program: Program) -> tuple[Direction, ...] | None:
-    """One direction for each argument that the orchestration expects; None where that is not certain.
+    """Return one direction for each argument that the orchestration expects; None if they are not certain.
 
     Certain are tensors that all tasks only read, and such as all tasks read and write. What is only written may be written in
     part, so that the rest would be lost.
@@ -29,7 +29,7 @@ def entry_signature(program: Program) -> tuple[Direction, ...] | None:
 
 
 def enum_import(program: Program) -> tuple[str, str]:
-    """The name of the enum in a description, and the line that imports it if the description lacks one."""
+    """Return the name of the enum in a description, and the line that imports it if it is not imported yet."""
     imported = next((item.name for item in program.file.body.imports if item.attr == "ArgDirection"), "")
     name = enum_of(program) or imported
     return (name, "") if name else ("D", "from simpler.task_interface import ArgDirection as D")

@@ -1,4 +1,4 @@
-"""A description's name for the enum of directions, imported first where it is not yet."""
+"""A description's name for the enum of directions; the enum is imported where it is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODULE, _ENUM = "simpler.task_interface", "ArgDirection"
 
 
 class EnumNames:
-    """The name of the enum in each file; in files without it, the name that most of the others use."""
+    """The name of the enum in each file; for files without it, the name that most other files use."""
 
     def __init__(self, draft: Draft, programs: Sequence[Program]) -> None:
         self._draft = draft
@@ -31,7 +31,7 @@ class EnumNames:
         self._needed: dict[str, list[Edit]] = {}
 
     def of(self, program: Program) -> str:
-        """The enum's name in a program's file.
+        """Return the enum's name in a program's file.
 
         Raises:
             Refused: the file does not import it, and the names that it could have are taken.
@@ -45,7 +45,7 @@ class EnumNames:
         return self._known[path]
 
     def use(self, program: Program) -> None:
-        """Draft the import that a file needs for what :meth:`of` told."""
+        """Record the import that a file needs for the name returned by :meth:`of`."""
         self._draft.edit(program.file.path, self._needed.pop(program.file.path, []))
 
     def _new(self, program: Program) -> str:
@@ -61,7 +61,7 @@ class EnumNames:
 
 
 def _imports(file: PythonFile) -> list[Import]:
-    """The imports of the enum that hold for an entire module."""
+    """Return the imports of the enum that apply to an entire module."""
     return [item for item in file.facts.body.imports if item.attr == _ENUM and not item.level]
 
 
@@ -75,7 +75,7 @@ def _commonest(names: Iterable[str], default: str) -> str:
 
 
 def _import_edits(tree: PythonTree, module: str, name: str, before: int) -> list[Edit]:
-    """Import the enum above an offset: with what is imported from its module already, else on a line of its own."""
+    """Return the edits that import the enum above an offset: in an existing import from its module, otherwise on a new line."""
     rewrite = Rewrite(tree)
     written = _ENUM if name == _ENUM else f"{_ENUM} as {name}"
     lines = [item for item in tree.module.body if isinstance(item, cst.SimpleStatementLine)]
@@ -97,7 +97,7 @@ def _import_edits(tree: PythonTree, module: str, name: str, before: int) -> list
 
 
 def _place(tree: PythonTree, imports: Sequence[cst.SimpleStatementLine], module: str) -> int:
-    """The place of a new import: in its order in the first block of imports that are not of the standard library."""
+    """Return the place of a new import: in order in the first block of imports that are not from the standard library."""
     foreign = [line for line in imports if _module(line).partition(".")[0] not in sys.stdlib_module_names]
     if not foreign:
         return tree.line_end(tree.span(imports[-1]).end) if imports else _behind_docstring(tree)
@@ -113,7 +113,7 @@ def _place(tree: PythonTree, imports: Sequence[cst.SimpleStatementLine], module:
 
 
 def _module(line: cst.SimpleStatementLine) -> str:
-    """The module that a line imports or imports from; empty for a relative one, and for what is not an import."""
+    """Return the module in an import line; empty for a relative import, and for any other line."""
     small = line.body[0]
     if isinstance(small, cst.ImportFrom):
         return "" if small.relative else dotted(small.module)

@@ -1,4 +1,4 @@
-"""`kernel-config-to-callable`: a `kernel_config.py` and its `golden.py` become one scene test."""
+"""`kernel-config-to-callable`: merges a `kernel_config.py` and its `golden.py` into one scene test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ToCallable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find(draft: Draft, options: ToCallable) -> Iterator[Site]:
-    """The descriptions that are modules.
+    """Yield the descriptions that are modules.
 
     Raises:
         OpschemaError: no platform is given, or one that is not a name.
@@ -159,7 +159,7 @@ class _Test(msgspec.Struct, frozen=True):
 
 
 def _read(draft: Draft, program: Program, mentioned: Mentions) -> _Test:
-    """The old test that a description belongs to.
+    """Read the old test that a description belongs to.
 
     Raises:
         Unclear: it is to be left.
@@ -185,7 +185,7 @@ def _read(draft: Draft, program: Program, mentioned: Mentions) -> _Test:
 
 
 def _said(draft: Draft, program: Program, paths: Sequence[str]) -> str:
-    """Compare the program of a description with the tests' classes; empty when they have none."""
+    """Compare the program of a description with the tests' classes; empty if they have none."""
     subjects = [item for item in draft.loaded.subjects if isinstance(item, Program) and item.file.path in paths]
     if not subjects:
         return ""
@@ -194,7 +194,7 @@ def _said(draft: Draft, program: Program, paths: Sequence[str]) -> str:
 
 
 def _facts(program: Program) -> list[tuple[object, ...]]:
-    """The orchestration and kernels of a description, names of kernels left out."""
+    """Return the orchestration and kernels of a description, without names of kernels."""
     parts: list[Part] = [*program.kernels, *([program.orchestration] if program.orchestration is not None else [])]
     return [
         (
@@ -207,12 +207,12 @@ def _facts(program: Program) -> list[tuple[object, ...]]:
 
 
 def _modules(draft: Draft) -> list[Program]:
-    """The descriptions that are modules."""
+    """Return the descriptions that are modules."""
     return [item for item in draft.loaded.subjects if isinstance(item, Program) and item.form == "module"]
 
 
 def _golden_of(draft: Draft, program: Program) -> str:
-    """The ``golden.py`` in a description's folder, else in the one above; empty when there is none."""
+    """Return the ``golden.py`` in a description's folder, or else in the parent folder; empty if there is none."""
     folder = posixpath.dirname(program.file.path)
     paths = (posixpath.join(item, "golden.py") for item in (folder, posixpath.dirname(folder)))
     return next((item for item in paths if item in draft.project.workspace.file_set), "")

@@ -1,4 +1,4 @@
-"""Fields and directions as a formatter would leave them: in one line while that is short enough, else one on each line."""
+"""Lays out fields and directions as a formatter would: on one line if it is short enough, otherwise one per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = re.compile(r"(?m)^\s*line-length\s*=\s*(\d{1,4})\s*(?:#.*)?$")
 
 
 def line_width(project: Project) -> int:
-    """The longest line that the tree's formatter makes; 0 where its configuration names none."""
+    """Return the line length of the tree's formatter; 0 if its configuration does not set one."""
     for path in ("ruff.toml", ".ruff.toml", "pyproject.toml"):
         try:
             found = _WIDTH.search(project.workspace.source(path).text) if project.workspace.is_file(path) else None
@@ -29,7 +29,7 @@ def line_width(project: Project) -> int:
 
 
 def edits_of(item: Demand, enum: str, longest: int) -> list[Edit]:
-    """Write what a kernel is to declare; none where its description cannot take it, or computes it."""
+    """Return the edits that write a kernel's declaration; none if its description cannot take it, or is computed."""
     kernel = item.kernel
     if not kernel.written or (kernel.signature is not None and kernel.signature.is_computed):
         return []
@@ -48,7 +48,7 @@ def edits_of(item: Demand, enum: str, longest: int) -> list[Edit]:
 
 
 def declare(kernel: Kernel, new: Mapping[str, Sequence[str]], width: int, behind: str = "") -> list[Edit]:
-    """Add fields that are lists to a kernel; none for a dict that cannot have more.
+    """Return the edits that add list fields to a kernel; none for a dict that cannot have more.
 
     A dict in one line that would get too long gets a line for each field, a list that would a line for each item.
     """
@@ -68,7 +68,9 @@ def declare(kernel: Kernel, new: Mapping[str, Sequence[str]], width: int, behind
 def redirect(
     file: PythonFile, signature: Signature, directions: Sequence[Direction], enum: str, width: int
 ) -> list[Edit]:
-    """Turn a signature into other directions; one in a line that would get too long gets a line for each."""
+    """Return the edits that change the directions of a signature; a line that would get too long is split into one line for
+    each.
+    """
     edits = turn_into(file, signature, directions, enum)
     text, span = file.source.text, signature.expr.span
     end = _line_end(text, span.end)
@@ -86,7 +88,7 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def _wrapped(name: str, items: Sequence[str], indent: str, text: str, width: int) -> str:
-    """A list as the value of a field on a line of its own."""
+    """Return a list as the value of a field on a line of its own."""
     line = f'{indent}"{name}": {_listed(items)},'
     return _listed(items) if len(line) <= width else _columns(items, indent, text)
 
@@ -97,7 +99,7 @@ def _columns(items: Sequence[str], indent: str, text: str) -> str:
 
 
 def _spread(text: str, fields: Expr, new: Mapping[str, Sequence[str]], width: int, behind: str) -> str:
-    """A dict with each field on a line of its own."""
+    """Return a dict with each field on a line of its own."""
     indent, newline = _indent(text, fields.start), _newline(text)
     deeper = _deeper(indent)
     keys = fields.items[::2]
@@ -111,7 +113,7 @@ def _spread(text: str, fields: Expr, new: Mapping[str, Sequence[str]], width: in
 
 
 def _is_one_line(text: str, fields: Expr, width: int) -> bool:
-    """Whether a dict has one line for itself, which is not too long yet."""
+    """Whether a dict is on one line of its own that is not too long yet."""
     start, end = _line_start(text, fields.start), _line_end(text, fields.end)
     alone = not text[start : fields.start].strip() and text[fields.end : end].strip() in ("", ",")
     return alone and "\n" not in text[fields.start : fields.end] and len(text[start:end].rstrip("\r")) <= width

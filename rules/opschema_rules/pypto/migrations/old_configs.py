@@ -32,10 +32,10 @@ _COMPUTED = frozenset({
     "lambda", "listcomp", "setcomp", "dictcomp", "generator", "ifexp", "fstring", "walrus",
     "await", "yield", "yield-from", "starred", "other",
 })  # fmt: skip
-"""Kinds of expressions that bind names, or that no dict of a configuration holds."""
+"""Expression kinds that bind names, or that no dict of a configuration contains."""
 
 _DEFAULTS = {"aicpu_thread_num": "3", "block_dim": "24"}
-"""Defaults of the old runner for absent settings."""
+"""Defaults of the old runner for missing settings."""
 
 _DEFAULT_RUNTIME = "host_build_graph"
 _PARTS = frozenset({"ORCHESTRATION", "KERNELS", "RUNTIME_CONFIG", "RUNTIME_ENV"})
@@ -102,7 +102,9 @@ def read_config(tree: PythonTree, program: Program, folder: str) -> Config:
 
 
 class _Derived(msgspec.Struct, frozen=True):
-    """A signature that the orchestration gets: the edit of its dict, the name that it uses, and the line that imports that."""
+    """A signature that is added to the orchestration: the edit of its dict, the name that it uses, and the line that imports
+    that.
+    """
 
     directions: Sequence[Direction] = ()
     edits: Sequence[Edit] = ()
@@ -135,7 +137,7 @@ def _value(file: PythonFile, name: str) -> Expr:
 
 
 def _sources(program: Program, folder: str) -> Iterator[Edit]:
-    """The sources, written relative to ``folder``."""
+    """Yield the edits that write the sources relative to ``folder``."""
     parts: list[Part | None] = [program.orchestration, *program.kernels]
     for part in parts:
         if part is None or part.source is None:
@@ -146,7 +148,7 @@ def _sources(program: Program, folder: str) -> Iterator[Edit]:
 
 
 def _outer_names(expr: Expr, sources: Sequence[Span]) -> set[str]:
-    """The names that an expression takes from around it, those of sources left out."""
+    """Return the names that an expression takes from the enclosing scope, without those of sources."""
     if any(span.start <= expr.start and expr.end <= span.end for span in sources):
         return set()
     if expr.kind in _COMPUTED:
@@ -156,8 +158,8 @@ def _outer_names(expr: Expr, sources: Sequence[Span]) -> set[str]:
 
 
 def _check_statements(tree: PythonTree, lines: Sequence[Line], used: set[str]) -> None:
-    """Check that each statement is a part of the description, or only what its sources' paths are made of, and that the parts
-    use nothing but imports.
+    """Check that each statement is part of the description, or only builds the paths of its sources, and that the parts only use
+    imports.
     """
     if missing := used - {name for line in lines for name in bound(line.statement)}:
         raise Unclear(f"it takes `{min(missing)}` from outside of its dicts")
@@ -167,11 +169,11 @@ def _check_statements(tree: PythonTree, lines: Sequence[Line], used: set[str]) -
         names = targets_of(statement)
         if not documents and not isinstance(statement, cst.Import | cst.ImportFrom) and not names:
             number = tree.text.count("\n", 0, line.start) + 1
-            raise Unclear(f"line {number} of it does more than to describe a program")
+            raise Unclear(f"line {number} of it does more than describe a program")
 
 
 def _comments_of(tree: PythonTree, lines: Sequence[Line]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The comments before each part of a description, and behind it on its last line."""
+    """Yield the comments before each part of a description and after it on its last line."""
     waiting: list[str] = []
     for line in lines:
         waiting += comments_in(tree.text[line.before : line.start])
@@ -183,7 +185,7 @@ def _comments_of(tree: PythonTree, lines: Sequence[Line]) -> Iterator[tuple[str,
 
 
 def _written(tree: PythonTree, expr: Expr, sources: Iterable[Edit]) -> str:
-    """An expression's text with other sources."""
+    """Return an expression's text with other sources."""
     start, end = expr.span
     if any("\n" in item.value for item in tree.literals if start <= tree.span(item).start < end):
         raise Unclear("it has a string of several lines")
@@ -193,7 +195,7 @@ def _written(tree: PythonTree, expr: Expr, sources: Iterable[Edit]) -> str:
 
 
 def _settings(file: PythonFile, expr: Expr | None) -> tuple[dict[str, str], str]:
-    """The settings of each run as they are written, and the runtime."""
+    """Return the settings of each run as they are written, and the runtime."""
     if expr is None:
         return dict(_DEFAULTS), _DEFAULT_RUNTIME
     pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True)) if expr.kind == "dict" else []

@@ -19,7 +19,7 @@ _LISTS = re.compile(r"(?:typing\.)?[Ll]ist\b")
 
 
 class Case(msgspec.Struct, frozen=True):
-    """One set of parameters; ``name`` is written as its file does, quotes and all."""
+    """One set of parameters; ``name`` is written as in its file, with quotes."""
 
     name: str
     params: Piece
@@ -28,7 +28,7 @@ class Case(msgspec.Struct, frozen=True):
 
 class Golden(msgspec.Struct, frozen=True):
     """The settings in a ``golden.py``; ``removed`` are the statements that set them, ``unused`` the names that only these
-    use.
+    statements use.
     """
 
     tree: PythonTree
@@ -73,7 +73,7 @@ def read_golden(tree: PythonTree) -> Golden:
 
 
 def _runs(tree: PythonTree, script: cst.If) -> bool:
-    """Whether a condition is that of a script which only calls the old runner."""
+    """Whether a condition belongs to a script that only calls the old runner."""
     body = script.body.body
     line = body[0] if len(body) == 1 else None
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
@@ -83,7 +83,7 @@ def _runs(tree: PythonTree, script: cst.If) -> bool:
 
 
 def _check_names(tree: PythonTree, values: Mapping[str, Statement], script: Sequence[Statement]) -> None:
-    """Check that nothing which stays needs what goes; tolerances are there for cases, too."""
+    """Check that no remaining code needs a removed name; tolerances remain available to cases."""
     for name in (*_OF_GOLDEN, "TENSOR_ORDER"):
         own = values.values() if name in _TOLERANCES else [values[name]] if name in values else []
         if any(_outside(tree, node, [*own, *script]) for node in tree.names(name)):
@@ -96,11 +96,11 @@ def _outside(tree: PythonTree, node: cst.CSTNode, statements: Sequence[Statement
 
 
 def _check_functions(tree: PythonTree, removed: Sequence[Statement]) -> None:
-    """Check that the functions are called with what they need, and give what a scene test takes."""
+    """Check that the functions get the arguments they need, and return what a scene test expects."""
     if any(_outside(tree, node, removed) for node in tree.strings("name")):
         raise Unclear("the code of `golden.py` may ask for the name of its case")
     if tree.names("numpy") or tree.names("np"):
-        raise Unclear("`golden.py` may give arrays of numpy")
+        raise Unclear("`golden.py` may return NumPy arrays")
     if not tree.names("compute_golden"):
         raise Unclear("`golden.py` has no `compute_golden`")
     made = tree.definitions("generate_inputs")
@@ -137,7 +137,7 @@ def _cases(tree: PythonTree, values: Mapping[str, cst.Assign]) -> Iterator[Case]
 
 
 def _text(tree: PythonTree, value: cst.BaseExpression) -> str:
-    """A value as it is written, to be indented deeper."""
+    """Return a value as it is written, for deeper indentation."""
     strings = (node for node in tree.walk(value) if isinstance(node, cst.SimpleString | cst.FormattedString))
     if any("\n" in tree.code(node) for node in strings):
         raise Unclear("`golden.py` has a string of several lines")

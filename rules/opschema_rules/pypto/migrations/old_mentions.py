@@ -21,13 +21,13 @@ _UP = re.compile(r"\A(?:\.{0,2}/)+")
 
 
 class Mentions(msgspec.Struct, frozen=True):
-    """Places where files of a workspace name a ``kernel_config.py`` or ``golden.py``, as they write it."""
+    """The places where files of a workspace name a ``kernel_config.py`` or ``golden.py``, and the name as written."""
 
     found: Sequence[tuple[Place, str]]
 
     @classmethod
     def of(cls, project: Project) -> Mentions:
-        """All of them; a module that is imported from beside the importing file is written as its file."""
+        """Find all mentions; a module imported from the importing file's own folder counts as its file."""
         found: list[tuple[Place, str]] = []
         for source in texts_with(project, ["kernel_config", "golden"]):
             matches = [(match.span("path"), match["path"]) for match in _MENTION.finditer(source.text)]
@@ -37,8 +37,8 @@ class Mentions(msgspec.Struct, frozen=True):
         return cls(found)
 
     def of_files(self, paths: Iterable[str]) -> Iterator[tuple[Place, str]]:
-        """The mentions of some files: by a path from the mentioning file or from the root, or by the end of one that has the
-        name of the program's folder.
+        """Yield the mentions of some files: by a path from the mentioning file or from the root, or by the end of a path that
+        contains the name of the program's folder.
         """
         wanted = list(paths)
         for place, written in self.found:
@@ -65,7 +65,7 @@ def check_links(project: Project, paths: Sequence[str]) -> None:
 
 
 def _link(project: Project, path: str) -> str:
-    """The file that a link of the workspace leads to; empty for what is none, or leads out of it."""
+    """Return the file that a link in the workspace leads to; empty for anything else, and for a link that leads out of it."""
     workspace = project.workspace
     try:
         real = workspace.relative(workspace.locate(path))

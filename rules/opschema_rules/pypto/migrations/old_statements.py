@@ -1,4 +1,4 @@
-"""The statements of a module one after the other, with the comments before them, as old tests are read."""
+"""The statements of a module in order, with the comments before them, for reading old tests."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from opschema_cli.source.python_tree import PythonTree, Statement
 
 
 class Unclear(Exception):  # noqa: N818 - an answer, not a fault
-    """The reason why a test is left to a person."""
+    """Raised with the reason why a test is left to a person."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """An expression as its file writes it, indented as a statement of the module, and the comments before it."""
+    """An expression as written in its file, indented like a statement of the module, and the comments before it."""
 
     text: str
     comments: tuple[str, ...] = ()
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A top-level statement, from the end of the one before: ``start`` is where its own line begins."""
+    """A top-level statement, from the end of the previous one: ``start`` is the beginning of its own line."""
 
     statement: Statement
     before: int
@@ -33,7 +33,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def lines_of(tree: PythonTree) -> Iterator[Line]:
-    """The top-level statements of a module.
+    """Yield the top-level statements of a module.
 
     Raises:
         Unclear: two share a line.
@@ -51,7 +51,7 @@ def lines_of(tree: PythonTree) -> Iterator[Line]:
 
 
 def header_of(tree: PythonTree) -> str:
-    """The comments that a file begins with, up to a blank line or the first statement."""
+    """Return the comments at the beginning of a file, up to a blank line or the first statement."""
     end = 0
     while tree.text[end:].startswith("#"):
         end = tree.line_end(end)
@@ -59,13 +59,13 @@ def header_of(tree: PythonTree) -> str:
 
 
 def targets_of(statement: cst.CSTNode) -> set[str]:
-    """The name that a statement assigns, if that is all it does."""
+    """Return the name that a statement assigns, if it does nothing else."""
     targets = [item.target for item in statement.targets] if isinstance(statement, cst.Assign) else []
     return {item.value for item in targets if isinstance(item, cst.Name)} if len(targets) == 1 else set()
 
 
 def bound(statement: cst.CSTNode) -> set[str]:
-    """The names that an import binds."""
+    """Return the names that an import binds."""
     if not isinstance(statement, cst.Import | cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
         return set()
     names = (item.evaluated_alias or item.evaluated_name.partition(".")[0] for item in statement.names)
@@ -73,6 +73,6 @@ def bound(statement: cst.CSTNode) -> set[str]:
 
 
 def comments_in(text: str) -> tuple[str, ...]:
-    """The comments in a piece of Python whose brackets are balanced."""
+    """Return the comments in a piece of Python with balanced brackets."""
     tokens = tokenize.generate_tokens(io.StringIO(f"({text}\n)").readline)
     return tuple(token.string for token in tokens if token.type == tokenize.COMMENT)

@@ -26,14 +26,14 @@ class OrchestrationDirections(msgspec.Struct, frozen=True, forbid_unknown_fields
 
 
 class _Fault(msgspec.Struct, frozen=True):
-    """An entry of an orchestration's signature that is to be INOUT."""
+    """An entry of an orchestration's signature that should be INOUT."""
 
     program: Program
     declared: Declared
 
 
 def find(draft: Draft, options: OrchestrationDirections) -> Iterator[Site]:
-    """The entries of orchestrations' signatures that the uses of their tensors prove wrong."""
+    """Yield the entries of orchestrations' signatures that the uses of their tensors prove wrong."""
     for program in draft.loaded.subjects:
         part = program.orchestration if isinstance(program, Program) and not program.listed else None
         entry = entry_of(part.program) if part is not None else None
@@ -47,7 +47,7 @@ def find(draft: Draft, options: OrchestrationDirections) -> Iterator[Site]:
 
 
 def _code(entry: Entry, index: int, direction: Direction, options: OrchestrationDirections) -> str:
-    """The rule that reports a tensor that has to be INOUT; empty when nothing proves that."""
+    """Return the code of the rule that reports a tensor that should be INOUT; empty if nothing proves that."""
     if direction is Direction.OUT and _is_read_first(entry, index):
         return "PTO106"
     written = direction is Direction.IN and options.written and any(_writes(entry, index))
@@ -94,7 +94,7 @@ def orchestration_directions(draft: Draft, sites: Sequence[Site], options: Orche
 
 
 def _is_read_first(entry: Entry, index: int) -> bool:
-    """Whether what uses a tensor first reads it, however the orchestration runs."""
+    """Whether the first use of a tensor reads it, on every path through the orchestration."""
     submits = [submit for submit in entry.submits if any(_slots(payload, index) for payload in submit.payloads)]
     touches = [use for use in entry.uses if use.argument == index]
     first = min((*(item.order for item in submits), *(item.order for item in touches)), default=-1)

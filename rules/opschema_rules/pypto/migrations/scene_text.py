@@ -1,4 +1,4 @@
-"""Writes a scene test: what an old test says, as the class that simpler's harness runs."""
+"""Writes a scene test: the content of an old test as the class that simpler's harness runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if __name__ == "__main__":
 
 
 class Harness(msgspec.Struct, frozen=True):
-    """The names of the parts of a tree's harness for scene tests; ``manual`` says that a case can be left out of a plain run."""
+    """The names that a tree's harness has for the parts of scene tests; ``manual`` if a case can be left out of a plain run."""
 
     module: str = "simpler_setup"
     tensor: str = "TensorArg"
@@ -58,7 +58,7 @@ class Harness(msgspec.Struct, frozen=True):
 
 
 def find_harness(project: Project) -> Harness:
-    """The harness that a tree has; the newest one where it has none."""
+    """Return the harness of a tree; the newest one if the tree has none."""
     for path in project.workspace.files:
         file = project.python(path) if path.endswith(".py") and _holds(project, path) else None
         if file is not None:
@@ -75,17 +75,17 @@ def _holds(project: Project, path: str) -> bool:
 
 
 def test_name(folder: str) -> str:
-    """The name for the test of a program in that folder: ``multi_round`` for ``multi-round`` and ``multi_round_test``."""
+    """Return the name of the test for a program in that folder: ``multi_round`` for ``multi-round`` and ``multi_round_test``."""
     return re.sub(r"\W+", "_", folder.rpartition("/")[2]).removesuffix("_test") or "program"
 
 
 def class_name(folder: str) -> str:
-    """The name of the class in it."""
+    """Return the name of the test's class."""
     return "Test" + "".join(part[:1].upper() + part[1:] for part in test_name(folder).split("_"))
 
 
 def scene_text(config: Config, golden: Golden, harness: Harness, name: str, platforms: Sequence[str]) -> str:
-    """The text of the scene test.
+    """Return the text of the scene test.
 
     Raises:
         Unclear: the two use a name for different things.
@@ -108,7 +108,7 @@ def scene_text(config: Config, golden: Golden, harness: Harness, name: str, plat
 
 
 def _is_taken(tree: PythonTree, name: str) -> bool:
-    """Whether a module has a use for a name, but for variables of its functions."""
+    """Whether a module uses a name, except for local variables of its functions."""
     for node in tree.names(name):
         function = tree.enclosing(node, cst.FunctionDef)
         if function is None or not any(_is_written(tree, item) for item in tree.names(name, function.body)):
@@ -127,7 +127,7 @@ def _imported(tree: PythonTree) -> list[cst.SimpleStatementLine]:
 
 
 def _behind_imports(tree: PythonTree) -> int:
-    """The end of the first lines of a module: its docstring and imports."""
+    """Return the end of the first lines of a module: its docstring and imports."""
     documented = tree.docstring(tree.module) is not None
     found = _imported(tree) or (tree.module.body[:1] if documented else [])
     return tree.line_end(tree.span(found[-1]).end - 1) if found else len(header_of(tree))
@@ -175,6 +175,6 @@ def _commented(piece: Piece, depth: int) -> str:
 
 
 def _deeper(text: str, depth: int) -> str:
-    """A text of several lines, those behind the first indented by so many steps more."""
+    """Return a text with all lines after the first indented by some more steps."""
     first, *others = text.split("\n")
     return "\n".join([first, *(_STEP * depth + line if line.strip() else "" for line in others)])

@@ -1,4 +1,4 @@
-"""`wrap-outputs`: `pl.Out` and `pl.InOut` for the outputs of entries, as their specs ask for."""
+"""`wrap-outputs`: declares the outputs of entries as `pl.Out` or `pl.InOut`, as their specs require."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CODES = ("PTO110",)
 
 
 def find(draft: Draft, options: object) -> Iterator[Site]:
-    """The parameters whose annotation does not say the direction that their specs need."""
+    """Yield the parameters whose annotation does not have the direction that their specs require."""
     for entry in _entries(draft):
         for param in entry.params:
             word = wanted(entry, param)

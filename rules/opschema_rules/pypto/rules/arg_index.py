@@ -1,4 +1,4 @@
-"""The parallel list that names the tensor of each entry of a kernel's signature, while runtimes asked for one."""
+"""The parallel list that names the tensor of each signature entry, for the runtimes that required one."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
 
 
 def _beyond(kernel: Kernel, slots: Sequence[int], own: list[Task]) -> Iterator[Diagnostic]:
-    """Numbers that none of a kernel's tasks has a tensor for."""
+    """Yield a finding on numbers for which none of a kernel's tasks has a tensor."""
     if not own or not all(task.whole and task.payloads for task in own):
         return
     most = max(task.widest for task in own)

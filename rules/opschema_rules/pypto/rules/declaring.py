@@ -1,4 +1,4 @@
-"""The fix that writes what a kernel is to declare; what that is, the migration `derive-signatures` knows."""
+"""The fix that writes a kernel's declaration, as derived by the migration `derive-signatures`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_rules.pypto.model import Kernel, Program
 
 
 def declaring(program: Program, kernel: Kernel) -> Fix | None:
-    """Write a kernel's signature; None where it is not certain, and where nothing in the file spells the enum."""
+    """Return the fix that writes a kernel's signature; None if it is not certain, or if the file has no name for the enum."""
     wanted = next((item for item in demands(program) if isinstance(item, Demand) and item.kernel is kernel), None)
     enum = enum_of(program)
     edits = edits_of(wanted, enum, line_width(program.project)) if wanted is not None and enum else []

@@ -1,4 +1,4 @@
-"""The fields of a description's dicts: those that the runtime requires, and the values that it takes."""
+"""The fields of a description's dicts: those that the runtime requires, and the values that it accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REQUIRED = ("func_id", "source", "core_type")
 _CORES = ("aic", "aiv")
 _LISTS = frozenset(("KERNELS", "ORCHESTRATION", "CALLABLE"))
 _CASE_METHOD = re.compile(r"(?ms)^([ \t]+)def (?:generate_args|compute_golden)\(self\b.*?(?=^(?!\1[ \t]|[ \t]*$))")
-"""A method that prepares a case of a scene test, which the harness calls when the program is loaded already."""
+"""A method that prepares a case of a scene test, which the harness calls after the program is loaded."""
 
 _EXPECTS_ERROR = re.compile(r"\b(?:raises|assertRaises\w*)\s*\(")
 
@@ -73,7 +73,7 @@ def description_field(program: Program) -> Iterator[Diagnostic]:
 
 
 def _is_checked(program: Program) -> bool:
-    """Whether a description is surely one of this runtime that is loaded as it is written: its file names the enum or a kernel
+    """Whether a description is known to be one of this runtime that is loaded as written: its file names the enum or a kernel
     has all fields, no test expects an error, and no code of the file uses its lists.
     """
     whole = any(kernel.written and all(name in kernel.fields for name in _REQUIRED) for kernel in program.kernels)
@@ -98,7 +98,7 @@ def _ops(part: Part) -> tuple[str, ...]:
 
 
 def _lacking(part: Part, required: tuple[str, ...]) -> Iterator[Diagnostic]:
-    """Required fields that a dict does not have, each at the field that may be meant to be it."""
+    """Yield findings on required fields that a dict lacks, each at the field that may be a misspelling of it."""
     absent = [name for name in required if name not in part.fields and not _is_set(part.program, name)]
     for name in absent:
         meant = _meant(name, part.fields, required)
@@ -123,7 +123,7 @@ def _meant(name: str, fields: Mapping[str, tuple[Expr, Expr]], required: tuple[s
 
 
 def _is_set(program: Program, field: str) -> bool:
-    """Whether a statement of the file may give dicts a field: one that names it other than as a key, or whose key is not known."""
+    """Whether a statement of the file may set a field of dicts: one that names it other than as a key, or has an unknown key."""
     return _may_set(program.file.source.text, field)
 
 
@@ -164,7 +164,7 @@ def _is_negative(expr: Expr) -> bool:
 
 
 def _directions(part: Part) -> Iterator[Diagnostic]:
-    """One finding for all entries of a signature that are no directions."""
+    """Yield one finding for all entries of a signature that are not directions."""
     refused = part.signature.refused if part.signature is not None else ()
     if refused:
         text, more = part.program.file.text(refused[0]), len(refused) - 1

@@ -107,12 +107,12 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
 
 
 def _is_shown(claims: Sequence[tuple[Claim, Reading, Slot]]) -> bool:
-    """Whether the code of the kernels does what an entry declares: then the dump is right, whatever the orchestration says."""
+    """Whether the code of the kernels does what an entry declares; then the dump is right, whatever the orchestration says."""
     return all(access(reading.kernels, [item.slot]).direction is item.entry.direction for item, reading, _ in claims)
 
 
 class _Wrong(NamedTuple):
-    """An entry that is wrong for the tensors that it is for."""
+    """An entry with the wrong direction for its tensors."""
 
     claim: Claim
     met: list[tuple[Reading, Slot]]
@@ -124,12 +124,12 @@ class _Wrong(NamedTuple):
 
     @property
     def added(self) -> str:
-        """The same in words."""
+        """These directions, as text."""
         return "` and `".join(self.kinds)
 
 
 def _misdirected(program: Program, items: Sequence[_Wrong]) -> Diagnostic:
-    """One finding for all entries of a kernel that are wrong."""
+    """Return one finding for all wrong entries of a kernel."""
     claim, kernel = items[0].claim, items[0].claim.kernel
     if len(items) == 1:
         message = (
@@ -151,14 +151,16 @@ def _misdirected(program: Program, items: Sequence[_Wrong]) -> Diagnostic:
 
 
 def _added(met: Sequence[tuple[Reading, Slot]]) -> tuple[Related, ...]:
-    """Places where a tensor is added, once for each way."""
+    """Return the places where a tensor is added, one for each direction."""
     ways = {slot.kind: (reading, slot) for reading, slot in reversed(met)}
     first = [ways[kind] for kind in dict.fromkeys(slot.kind for _, slot in met)]
     return tuple(reading.task.related(slot.span, f"added here as {WORDS[slot.kind]}") for reading, slot in first)
 
 
 def _parts(program: Program) -> Iterator[Diagnostic]:
-    """Kernels whose list is always shorter than another of the task, and neither the beginning nor a part of what it gets."""
+    """Yield findings on kernels whose list is always shorter than another of the task, and is neither a prefix nor a part of the
+    payload.
+    """
     found: dict[Kernel, list[Reading]] = {}
     for reading in readings(program) if program.contract.rule == "widest" else ():
         for kernel in dict.fromkeys(reading.kernels):
@@ -178,13 +180,13 @@ def _tensors(kernel: Kernel) -> Sequence[Declared]:
 
 
 def _is_part(kernel: Kernel, payload: Payload) -> bool:
-    """Whether a kernel's list names some of the tensors of a payload, in their order."""
+    """Whether a kernel's list names some tensors of a payload, in their order."""
     rest = iter(payload.tensors)
     return all(any(fits(entry.direction, slot) for slot in rest) for entry in _tensors(kernel))
 
 
 def _is_met(entry: Declared, among: Sequence[Reading], index: int) -> bool:
-    """Whether an entry is right for a tensor at its place in any task, or no task has one there."""
+    """Whether an entry is right for the tensor at its place in any task, or no task has one there."""
     slots = [slot for reading in among for slot in reading.task.slots(index)]
     return not slots or any(fits(entry.direction, slot) for slot in slots)
 
@@ -203,7 +205,7 @@ def _no_part(kernel: Kernel, index: int, among: Sequence[Reading]) -> Diagnostic
 
 
 def _by_entry(program: Program) -> dict[int, list[tuple[Claim, Reading, Slot]]]:
-    """The entries of sound readings by their identity, each with every slot that it is for, on all ways."""
+    """Return the entries of sound readings by identity, each with every slot that it applies to, on all paths."""
     found: dict[int, list[tuple[Claim, Reading, Slot]]] = {}
     for reading in readings(program):
         for claim in reading.claims if reading.sound or _names_shared(reading) else ():
@@ -213,19 +215,17 @@ def _by_entry(program: Program) -> dict[int, list[tuple[Claim, Reading, Slot]]]:
 
 
 def _names_shared(reading: Reading) -> bool:
-    """Whether a task's kernels each name the tensors that they touch themselves."""
+    """Whether each kernel of a task declares the tensors that it uses itself."""
     return reading.task.program.contract.rule == "arg_index" and len(set(reading.kernels)) > 1
 
 
 def _accepts(claim: Claim, reading: Reading, slot: Slot) -> bool:
-    """Whether an entry is right for a slot. Where each kernel of a task declares what it touches itself, one may read
-    what another writes.
-    """
+    """Whether an entry is right for a slot. If each kernel of a task declares its own tensors, one may read what another writes."""
     return fits(claim.entry.direction, slot) or (_names_shared(reading) and slot.kind in ("inout", "out"))
 
 
 def _redirected(program: Program, items: Sequence[_Wrong]) -> Fix | None:
-    """The right directions of those whose is certain."""
+    """Return the fix with the right directions of those entries for which they are certain."""
     edits: list[Edit] = []
     for claim, kinds in ((item.claim, item.kinds) for item in items):
         enum, _, _ = claim.entry.expr.text.rpartition(".")

@@ -1,4 +1,4 @@
-"""The functions that the runtime calls: an orchestration's, which the description names, and those of kernels."""
+"""The functions that the runtime calls: the orchestration function named in the description, and the entries of kernels."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
 
 
 def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
-    """A function that the compiled library has under another name."""
+    """Yield a finding on a function that has another name in the compiled library."""
     found = without_linkage(part.program.project.workspace, text, part.function, _ARGUMENTS)
     if found is not None:
         yield Diagnostic(
@@ -95,7 +95,7 @@ _INCLUDES = re.compile(r'#\s*include\s*"[^"]*\.(?:cpp|cc|inc|inl|ipp)"')
 
 
 def _is_asked_for(program: Program) -> bool:
-    """Whether the runtime looks for the function under the name that the description gives."""
+    """Whether the runtime looks up the function by the name in the description."""
     return program.contract.names_entry or program.runtime == "host_build_graph"
 
 
@@ -211,7 +211,7 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
 
 
 def _other_entry(text: str) -> Span | None:
-    """The name of a function that is surely meant as the entry of a kernel without `kernel_entry`."""
+    """Return the name of a function that is clearly meant as the entry of a kernel without `kernel_entry`."""
     code, places = without_comments(text), only_code(text, directives=False)
     found = _TAKES_ARGUMENTS.search(places)
     if (

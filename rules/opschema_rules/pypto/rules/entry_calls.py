@@ -214,9 +214,7 @@ def compared_name(entry: SpecEntry) -> Iterator[Diagnostic]:
     for item in entry.unused_comparisons:
         if item.spec is not None:
             related: tuple[Related, ...] = (Related(item.spec, "its spec"),)
-            message = (
-                f"`{item.key}` is no output of `{entry.name}`, so that nothing compares it: `is_output` is not set"
-            )
+            message = f"`{item.key}` is not an output of `{entry.name}`, so nothing compares it: `is_output` is not set"
         else:
             hint = did_you_mean(near_name(item.key, item.outputs, 0.6))
             related, message = (

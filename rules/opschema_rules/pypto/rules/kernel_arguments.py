@@ -1,4 +1,4 @@
-"""The arguments that a kernel's C++ uses, against those that its tasks pass."""
+"""The arguments that a kernel's C++ code uses, against those that its tasks pass."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def kernel_argument(program: Program) -> Iterator[Diagnostic]:
 
 
 def _first_uses(code: KernelCode) -> list[ArgumentUse]:
-    """The first use of each kind of each argument."""
+    """Return the first use of each kind of each argument."""
     found: dict[tuple[int, str], ArgumentUse] = {}
     for use in sorted(code.uses, key=lambda item: item.span):
         found.setdefault((use.index, use.kind), use)
@@ -81,14 +81,14 @@ def _first_uses(code: KernelCode) -> list[ArgumentUse]:
 
 
 def _wrong(task: Task, use: ArgumentUse) -> str:
-    """What is wrong with a use on every path to a task; empty if nothing is."""
+    """Return what is wrong with a use on every path to a task; empty if nothing is."""
     contract = task.program.contract
     if use.index >= contract.core_tensors + contract.core_scalars > 0:
-        return ""  # the runtime's own, behind all arguments
+        return ""  # the runtime's own arguments, after all others
     counts = [(len(payload.tensors), _scalars(payload)) for payload in task.payloads]
     if all(use.index >= tensors + scalars for tensors, scalars in counts):
         passed = _count(max(sum(pair) for pair in counts))
-        return f"uses `args[{use.index}]`, and this task passes {passed}: it reads what an earlier task left"
+        return f"uses `args[{use.index}]`, and this task passes {passed}: it reads the value that an earlier task left"
     if use.kind == "tensor" and all(use.index >= tensors for tensors, _ in counts):
         return f"takes `args[{use.index}]` as a tensor, and this task passes a scalar there"
     if use.kind == "number" and all(use.index < tensors for tensors, _ in counts):
@@ -97,7 +97,7 @@ def _wrong(task: Task, use: ArgumentUse) -> str:
 
 
 def _scalars(payload: Payload) -> int:
-    """The number of scalars; very many where it is not known."""
+    """Return the number of scalars; a very large number if it is not known."""
     counts = [slot.count for slot in payload.slots if slot.kind == "scalar"]
     return 1_000_000 if any(count < 0 for count in counts) else sum(counts)
 
@@ -166,7 +166,7 @@ def argument_unused(program: Program) -> Iterator[Diagnostic]:
 
 
 def _unused(kernels: tuple[Kernel, ...], items: list[tuple[int, Task, Slot]]) -> Diagnostic:
-    """One finding for all arguments that no code of some kernels uses."""
+    """Return one finding for all arguments that no code of some kernels uses."""
     index, task, slot = items[0]
     titles = " and ".join(kernel.title for kernel in kernels)
     what = "a scalar" if slot.kind == "scalar" else f"a tensor (`{WORDS[slot.kind]}`)"
@@ -179,7 +179,7 @@ def _unused(kernels: tuple[Kernel, ...], items: list[tuple[int, Task, Slot]]) ->
 
 
 def _fits(program: Program, payload: Payload) -> bool:
-    """Whether the runtime takes a payload; one that is too long is another rule's finding."""
+    """Whether the runtime accepts a payload; one that is too long is reported by another rule."""
     contract = program.contract
     return len(payload.tensors) <= (contract.core_tensors or 1_000) and _scalars(payload) <= (
         contract.core_scalars or 1_000
@@ -187,7 +187,7 @@ def _fits(program: Program, payload: Payload) -> bool:
 
 
 def _is_spare(task: Task, slot: Slot) -> bool:
-    """Whether an argument that is not used serves no other purpose: a scalar, or an input that no task writes."""
+    """Whether an unused argument serves no other purpose: a scalar, or an input that no task writes."""
     if slot.kind == "scalar":
         return True
     entry = task.orchestration.entry
@@ -201,7 +201,7 @@ def _is_spare(task: Task, slot: Slot) -> bool:
 
 
 def _flat(payload: Payload) -> list[Slot]:
-    """The slot of each argument, as far as their numbers are known."""
+    """Return the slot of each argument, as far as their numbers are known."""
     found = list(payload.tensors)
     for slot in payload.slots:
         if slot.kind == "scalar":

@@ -1,4 +1,4 @@
-"""The directions in which tasks add their tensors, against what the C++ of their kernels does to these."""
+"""The directions in which tasks add their tensors, against what the C++ code of their kernels does to them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
 
 
 def _may_write_unseen(task: Task, kernels: tuple[Kernel, ...]) -> bool:
-    """Whether kernels may write tensors by what is not followed: an address among the scalars, a macro of another file."""
+    """Whether kernels may write tensors through unfollowed code: an address among the scalars, a macro of another file."""
     passes = any(slot.kind == "scalar" for payload in task.payloads for slot in payload.slots)
     peek = task.program.project.workspace.peek
     sources = [kernel.source for kernel in kernels if kernel.source is not None]
@@ -118,7 +118,7 @@ def _may_write_unseen(task: Task, kernels: tuple[Kernel, ...]) -> bool:
 
 def _is_taken(task: Task, at: int) -> bool:
     """Whether a tensor is more than a token that orders tasks: the orchestration's own, or one that a kernel takes; not known
-    of kernels that take arguments which the task does not pass.
+    for kernels that take arguments which the task does not pass.
     """
     codes = [code for kernel in task.kernels if (code := arguments_of(kernel)) is not None]
     used = {use.index for code in codes for use in code.uses}

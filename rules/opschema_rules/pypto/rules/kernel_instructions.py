@@ -158,6 +158,6 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
 
 
 def _passes(program: Program, kernel: Kernel, index: int) -> bool:
-    """Whether each task of a kernel surely passes an argument."""
+    """Whether each task of a kernel is known to pass an argument."""
     own = [task for task in tasks(program) if kernel in task.kernels]
     return bool(own) and all(task.payloads and all(len(item.slots) > index for item in task.payloads) for task in own)

@@ -116,7 +116,7 @@ def _name(kernel: Kernel) -> str:
 
 
 def _is_nowhere(program: Program, number: int) -> bool:
-    """Whether no kernel of a program that knows all of its kernels, and each by its own id, has this one."""
+    """Whether no kernel has this id, in a program whose kernels and ids are all known."""
     known = {kernel.func_id for kernel in program.kernels}
     told = program.whole and not program.listed and len(known) == len(program.kernels)
     return told and bool(known) and number not in known
@@ -130,7 +130,7 @@ def _unknown(program: Program, item: KernelId, place: Place, severity: Severity)
 
 
 def _cores(kernel: Kernel, named: list[KernelId], source: str) -> Iterator[Diagnostic]:
-    """Tasks that run a kernel on a core that it is not built for; if all do, the kernel is to change."""
+    """Yield findings on tasks that run a kernel on a core that it is not built for; if all do, the finding is on the kernel."""
     core = kernel.text("core_type")
     wrong = [item for item in named if item.core and item.core != core]
     if core not in ("aic", "aiv") or not wrong:
@@ -255,22 +255,22 @@ def name_source(program: Program) -> Iterator[Diagnostic]:
 
 
 MAX_UNFIT = 100
-"""Most kernels of a program that are compared with each other, those whose names do not fit their sources."""
+"""Maximum number of kernels of a program to compare with each other; only those whose names do not fit their sources count."""
 
 
 def _stem(kernel: Kernel) -> str:
-    """The name of a kernel's source, without folders and endings, though there may be no such file."""
+    """Return the name of a kernel's source without folders and extensions; the file may be missing."""
     path = kernel.source or (kernel.text("source") or "")
     return path.rpartition("/")[2].partition(".")[0]
 
 
 def _are_swapped(one: Kernel, other: Kernel) -> bool:
-    """Whether the name of each of two kernels, neither of which fits its own source, fits the other's."""
+    """Whether the names of two kernels fit each other's sources, but not their own."""
     return _fits(one.text("name") or "", _stem(other)) and _fits(other.text("name") or "", _stem(one))
 
 
 def _fits(name: str, stem: str) -> bool:
-    """Whether all words of a name are of a source's name."""
+    """Whether all words of a name occur in a source's name."""
     words, parts = _words(name), _words(stem)
     return bool(words) and all(any(_is_short_for(word, part) for part in parts) for word in words)
 
@@ -281,7 +281,7 @@ def _words(name: str) -> list[str]:
 
 
 def _is_short_for(word: str, part: str) -> bool:
-    """Whether a word is another, or begins like it and has its letters in order."""
+    """Whether a word equals another, or begins with the same letter and has its letters in order."""
     if word[0] != part[0]:
         return False
     rest = iter(part)

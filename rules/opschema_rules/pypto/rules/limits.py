@@ -1,4 +1,4 @@
-"""Counts of arguments against what the runtime has room for."""
+"""Numbers of arguments against the limits of the runtime."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _beyond(signature: Sequence[Declared], limit: int) -> bool:
 
 
 def _of_kernel(program: Program, kernel: Kernel) -> Diagnostic:
-    """The entry over the limit; scalars that a list names take room too."""
+    """Return a finding on the entry over the limit; scalars in a list count too."""
     signature, limit = entries(kernel), program.contract.core_tensors
     says = program.contract.limits_source
     count = len(signature)
@@ -110,7 +110,7 @@ def _of_kernel(program: Program, kernel: Kernel) -> Diagnostic:
 
 
 def _of_task(task: Task) -> Iterator[Diagnostic]:
-    """The first argument of a payload that is beyond a limit."""
+    """Yield a finding on the first argument of a payload that is beyond a limit."""
     contract = task.program.contract
     titles = tuple(dict.fromkeys(kernel.title for kernel in task.kernels))
     for payload in task.payloads:
@@ -134,7 +134,7 @@ def _scalars(payload: Payload) -> tuple[Slot, ...]:
 
 
 def _over(slots: Sequence[Slot], limit: int) -> Slot | None:
-    """The slot that goes beyond a limit; one of an unknown count counts as none."""
+    """Return the slot that exceeds a limit; one with an unknown count counts as none."""
     count = 0
     for slot in slots:
         count += max(slot.count, 0)
@@ -165,7 +165,7 @@ def _of_orchestration(program: Program) -> Iterator[Diagnostic]:
 
 
 def expected_at(program: Program, part: OrchestrationPart, count: int) -> Place | None:
-    """The place of the number."""
+    """Return the place of the number."""
     source = program.project.source(part.source) if part.source is not None else None
     match = re.search(rf"\bexpected_arg_count\s*=\s*({count})\b", source.text) if source is not None else None
     return Place(part.source or "", Span(*match.span(1))) if match is not None else None

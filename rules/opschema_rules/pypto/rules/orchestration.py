@@ -1,4 +1,4 @@
-"""The directions that an orchestration declares for its own tensors, against what its tasks do to these."""
+"""The directions that an orchestration declares for its own tensors, against what its tasks do to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     (in older ones it takes only a `TensorCreateInfo`).
 
     `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
-    for a tensor that they only write. One that they read and write is reported if the read surely comes first: a `TLOAD` whose
+    for a tensor that they only write. One that they read and write is reported if the read certainly comes first: a `TLOAD` whose
     tile is stored there again after some arithmetic, or `p[i] += x`, outside of all branches, lambdas and macros. Nothing is
     reported either for an `add_inout` whose kernel passes the tensor to code that is not in its file.
 
@@ -187,7 +187,7 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
                 f"tensor {index} of the orchestration is declared `IN`, so that it is not copied back to the host, and"
                 f" {_who(program, writing[-1])}: {advice}"
             )
-            reason = "the host's data is overwritten with what the tasks leave"
+            reason = "the results of the tasks overwrite the host's data"
             severity = Severity.INFO if is_scratch else Severity.WARNING
             yield _finding(part, declared, writing[-1:], message, reason, severity)
 
@@ -195,7 +195,7 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
 def _declared(
     program: Program, direction: Direction
 ) -> Iterator[tuple[OrchestrationPart, int, Declared, list[TensorUse]]]:
-    """The orchestration's tensors of one direction that are used, where all that it does is known."""
+    """Yield the orchestration's used tensors of one direction, if all of its actions are known."""
     part = program.orchestration
     entry = part.entry if part is not None else None
     if (
@@ -218,7 +218,7 @@ def _declared(
 
 
 def _who(program: Program, use: TensorUse) -> str:
-    """The user of a tensor, and its use: ``kernel 1 (`add`) takes it as `INOUT```."""
+    """Return the user of a tensor, and its use: ``kernel 1 (`add`) takes it as `INOUT```."""
     if use.submit is None:
         return f"the orchestration itself {'reads' if use.effect == 'in' else 'writes'} it"
     kernels = [program.kernel(item.value) for item in use.kernels]
@@ -228,7 +228,7 @@ def _who(program: Program, use: TensorUse) -> str:
 
 
 def _read_first(uses: Sequence[TensorUse]) -> list[TensorUse]:
-    """The uses that read a tensor which nothing can have written before; in branches each way has its own first use."""
+    """Return the uses that read a tensor which nothing can have written before; in branches, each path has its own first use."""
     if uses[0].sure:
         return [] if _may_write(uses[0]) else [uses[0]]
     found = [use for use in uses if use.fresh and not _may_write(use)]
@@ -236,19 +236,17 @@ def _read_first(uses: Sequence[TensorUse]) -> list[TensorUse]:
 
 
 def _last(uses: Sequence[TensorUse]) -> set[str]:
-    """The effects of the last of some uses, on any path."""
+    """Return the effects of the last of some uses, on any path."""
     return {use.effect for use in uses if use.order == uses[-1].order}
 
 
 def _may_write(use: TensorUse) -> bool:
-    """Whether a use may write a tensor without having read it."""
+    """Whether a use may write a tensor without a previous read."""
     return use.effect in ("out", "unknown") or (use.told and use.effect == "inout")
 
 
 def _may_read(program: Program, use: TensorUse) -> bool:
-    """Whether a use that the orchestration calls a read is one, as far as the code of the kernels shows: it may be called so
-    only to order tasks.
-    """
+    """Whether a read in the orchestration really is one, as far as the code of the kernels shows: it may only order tasks."""
     if use.submit is None:
         return True
     shown = access(kernels_of(program, use.submit), use.positions)
@@ -258,7 +256,7 @@ def _may_read(program: Program, use: TensorUse) -> bool:
 
 
 def _writes(program: Program, use: TensorUse) -> bool:
-    """Likewise for a write."""
+    """Whether a write in the orchestration really is one."""
     if use.submit is None:
         return True
     shown = access(kernels_of(program, use.submit), use.positions)

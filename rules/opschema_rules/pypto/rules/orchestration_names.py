@@ -90,7 +90,7 @@ def orchestration_name(program: Program) -> Iterator[Diagnostic]:
 
 
 def _of_class(interface: Interface, item: Name, own: set[str]) -> str:
-    """The message about a member that a class does not have; empty if it may have it, or if the class is one of the ``own``."""
+    """Return the message on a member that a class does not have; empty if it may have it, or if the class is one of the ``own``."""
     members = interface.members(item.owner) if item.owner not in own else None
     if members is not None and (item.owner, item.member) == ("CoreTaskArgs", "add_tensor"):
         is_refused = "add_tensor" not in members or interface.holds_references
@@ -116,7 +116,7 @@ class _Undeclared:
         return sorted(words_in(self._text))
 
     def message(self, interface: Interface, item: Name) -> str:
-        """The message about a name; empty if it may be declared."""
+        """Return the message on a name; empty if it may be declared."""
         name, is_function = item.member, self._text.startswith("(", item.span.end)
         if name.isupper() or name.startswith("_") or _STANDARD.fullmatch(name):
             return ""
@@ -142,7 +142,7 @@ class _Undeclared:
         return False
 
     def _is_open(self, interface: Interface) -> bool:
-        """Whether macros or files that are not known may declare names."""
+        """Whether macros or unknown files may declare names."""
         if self._is_alone is None:
             is_open = includes_others(self._text) or "##" in self._text or "using namespace" in self._text
             self._is_alone = not is_open and all(map(interface.has_header, headers_of(self._text)))
@@ -150,12 +150,12 @@ class _Undeclared:
 
 
 _NEAR = 100
-"""Most characters before or after a name that tell how it is used."""
+"""Maximum number of characters before or after a name that show how it is used."""
 
 _MACRO, _TYPE = re.compile(r"\b(?:define|using)\s+\Z"), re.compile(r"[\w>*&]\s+[*&]*\Z")
 _STANDARD = re.compile(r"std\w*|errno|environ|nullptr|true|false|this|NULL|EOF|NAN|INFINITY|[a-z]\w?")
 _LIBRARY = re.compile(r"[a-z0-9]+\Z|(?:atomic|mtx|cnd|thrd|tss|aligned|quick|at_quick|clock|call|va|sched|pthread)_")
-"""Functions that C's and the system's library may have."""
+"""Functions that the C and system libraries may have."""
 
 _OWN = re.compile(r"\b(?:struct|class|enum|define|using)\s+(\w+)\b(?!\s*::)|\btypedef\b[^;{}]{0,200}?(\w+)\s*;")
 
@@ -240,7 +240,7 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
 
 
 def _misfit(program: Program, item: Misfit) -> str:
-    """The message about a call that is wrong as it is written; empty if it is right in the tree's runtime."""
+    """Return the message on a call that is wrong as written; empty if it is right in the tree's runtime."""
     if item.kind == "short":
         return f"`{item.name}` has {count(item.have, 'element')}, and {item.want} are read from it"
     if item.kind == "unequal":
@@ -255,7 +255,7 @@ def _misfit(program: Program, item: Misfit) -> str:
 
 
 def _is_used_soon(text: str, item: Misfit) -> bool:
-    """Whether a variable is used in its block, not far behind its declaration: nearly all are, which is quick to see."""
+    """Whether a variable is used in its block, close to its declaration: nearly all are, and the check is fast."""
     at, until = item.span.end, item.span.end + _SOON
     while (at := text.find(item.name, at, until)) >= 0:
         end = at + len(item.name)
@@ -274,7 +274,7 @@ def _is_used_soon(text: str, item: Misfit) -> bool:
 
 
 class _Uses:
-    """The places of the words of a text, and the ends of the blocks that its braces stand in."""
+    """The places of the words of a text, and the ends of its blocks."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -294,7 +294,7 @@ class _Uses:
         self._ends.reverse()
 
     def is_alone(self, item: Misfit) -> bool:
-        """Whether nothing is done with a variable in its block, but calls of the methods of a payload."""
+        """Whether a variable is only used in calls of a payload's methods in its block."""
         places = self._places.get(item.name, [])
         end = self._ends[bisect_left(self._braces, item.have)]
         own = places[bisect_left(places, item.have) : bisect_left(places, end)]
@@ -304,7 +304,7 @@ class _Uses:
 
 
 _SOON = 2_000
-"""Most characters between the declaration of a variable and its next use that are searched at once."""
+"""Maximum number of characters between the declaration of a variable and its next use to search at once."""
 
 _BRACE, _WORD, _METHOD = re.compile(r"[{}]"), re.compile(r"\w+"), re.compile(r"\s{0,100}\.")
 _DEFINE = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:\\\r?\n|.)*")

@@ -1,4 +1,4 @@
-"""The tensors that a task has made or a graph gets, against those that the orchestration takes of them."""
+"""The tensors that a task makes or a graph gets, against those that the orchestration takes from them."""
 
 from __future__ import annotations
 

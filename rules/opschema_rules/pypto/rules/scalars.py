@@ -1,4 +1,4 @@
-"""Scalars that stand before tensors, and scalars of the wrong type."""
+"""Scalars that precede tensors, and scalars of the wrong type."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _in_orchestration(program: Program) -> Iterator[Diagnostic]:
     if part is not None:
         for scalar in misplaced(part.signature)[:1]:
             yield Diagnostic(
-                "a scalar stands before a tensor in the orchestration's `signature`, and shifts all directions after it: put "
+                "a scalar precedes a tensor in the orchestration's `signature`, and shifts all directions after it: put "
                 "it last, or leave it out",
                 part.at(scalar.expr),
             )
@@ -95,7 +95,7 @@ def _in_orchestration(program: Program) -> Iterator[Diagnostic]:
 def _in_kernel(program: Program, kernel: Kernel) -> Iterator[Diagnostic]:
     for scalar in misplaced(kernel.signature)[:1]:
         yield Diagnostic(
-            f"a scalar stands before a tensor in the signature of {kernel.title}, and shifts all directions after it: put "
+            f"a scalar precedes a tensor in the signature of {kernel.title}, and shifts all directions after it: put "
             "it last, or leave it out",
             kernel.at(scalar.expr),
             (),
@@ -226,7 +226,7 @@ _READINGS: dict[ScalarReading, str] = {
 
 
 def _passed(program: Program) -> dict[str, tuple[str, Argument]]:
-    """The scalars of a scene test whose types are known, each with its type, by the type of a slot that passes it on."""
+    """Return the scalars of a scene test with known types, each with its type, by the type of a slot that passes it on."""
     scene, cls = program.scene, program.owner
     if scene is None or cls is None or program.listed:
         return {}
@@ -245,7 +245,7 @@ def _read_by_orchestration(program: Program, passed: dict[str, tuple[str, Argume
 
 
 def _slot_at(task: Task, index: int) -> Slot | None:
-    """The scalar that a task passes as an argument, where it is the same one on all paths."""
+    """Return the scalar that a task passes as an argument, if it is the same on all paths."""
     found = {_scalar_at(payload, index) for payload in task.payloads}
     return found.pop() if len(found) == 1 else None
 

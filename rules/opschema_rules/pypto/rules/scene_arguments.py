@@ -1,4 +1,4 @@
-"""The arguments that a scene test passes, against what its orchestration takes of them."""
+"""The arguments that a scene test passes, against those that its orchestration takes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
 
 
 def _refused(program: Program) -> Iterator[Diagnostic]:
-    """The arguments that `TaskArgsBuilder` refuses, as it raises an error when they are added."""
+    """Yield findings on arguments that `TaskArgsBuilder` rejects with an error when they are added."""
     members = harness_of(program.project).members
     for arguments in built_arguments(program.file, program.owner, members) if program.owner is not None else ():
         seen: dict[str, BuiltArgument] = {}
@@ -129,15 +129,15 @@ def _refused(program: Program) -> Iterator[Diagnostic]:
         for item in arguments:
             first = seen.setdefault(item.name, item)
             if scalar is not None and not item.is_scalar:
-                message = "a tensor stands behind a scalar, and `TaskArgsBuilder` refuses it: put all tensors first"
+                message = "a tensor follows a scalar, and `TaskArgsBuilder` rejects it: put all tensors first"
                 yield _of_argument(program, item, message, scalar, "the scalar")
                 break
             if members and item.name and first is not item:
-                message = f"two arguments have the name `{item.name}`, and `TaskArgsBuilder` refuses the second"
+                message = f"two arguments have the name `{item.name}`, and `TaskArgsBuilder` rejects the second"
                 yield _of_argument(program, item, message, first, "the first one")
             elif item.name in members:
                 yield _of_argument(
-                    program, item, f"`TaskArgsBuilder` has a member `{item.name}`, and refuses the argument"
+                    program, item, f"`TaskArgsBuilder` has a member `{item.name}`, and rejects the argument"
                 )
             scalar = item if item.is_scalar and scalar is None else scalar
 
@@ -151,7 +151,7 @@ def _of_argument(
 
 
 def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
-    """The first tensor that has no entry in the orchestration's signature."""
+    """Yield a finding on the first tensor without an entry in the orchestration's signature."""
     slots, tensors = part.signature.slots if part.signature is not None else None, scene.of("tensor")
     if (
         part.signature is None
@@ -170,7 +170,7 @@ def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic
 
 
 def _not_passed(program: Program, part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
-    """The last tensor and the last scalar that the orchestration always takes, where the test does not pass it."""
+    """Yield findings on the last tensor and the last scalar that the orchestration always takes, if the test does not pass them."""
     slots = part.signature.slots if part.signature is not None else None
     passed = {kind: len(scene.of(kind)) for kind in _KINDS}
     beyond = [item for item in part.entry.needed if item.index >= passed[item.kind]] if part.entry is not None else []
@@ -187,7 +187,7 @@ def _not_passed(program: Program, part: OrchestrationPart, scene: Scene) -> Iter
 
 
 def _too_few(program: Program, part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
-    """A test that passes fewer arguments than the configuration beside the orchestration expects."""
+    """Yield a finding on a test that passes fewer arguments than the configuration beside the orchestration expects."""
     passed, expected = len(scene.arguments), part.entry.expected if part.entry is not None else -1
     if expected <= passed or "config_name" in part.fields or not (_text(program, part) and _is_counted(program)):
         return
@@ -201,13 +201,13 @@ def _too_few(program: Program, part: OrchestrationPart, scene: Scene) -> Iterato
 
 
 def _text(program: Program, part: OrchestrationPart) -> str:
-    """The text of an orchestration; empty if it may ask how many arguments it has."""
+    """Return the text of an orchestration; empty if it may check its number of arguments."""
     source = program.project.source(part.source) if part.source is not None else None
     return source.text if source is not None and _ASKS.search(source.text) is None else ""
 
 
 def _is_counted(program: Program) -> bool:
-    """Whether the runtime of a program, in its tree, compares the number of arguments with the one that is expected."""
+    """Whether the tree's runtime of a program compares the number of arguments with the expected one."""
     ending = f"/runtime/{program.runtime}/aicpu/aicpu_executor.cpp"
     workspace = program.project.workspace
     executors = [path for path in workspace.files if program.runtime and path.endswith(ending)]

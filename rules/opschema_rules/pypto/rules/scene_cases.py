@@ -1,4 +1,4 @@
-"""The decorator and the cases of a scene test, against what simpler's test harness takes."""
+"""The decorator and the cases of a scene test, against what simpler's test harness accepts."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _decorator(file: PythonFile, harness: Harness, decorator: Expr) -> Iterator[
 
 
 def _unknown(file: PythonFile, expr: Expr, known: Iterable[str], what: str, note: str = "") -> Iterator[Diagnostic]:
-    """A string that names nothing."""
+    """Yield a finding on a string that names nothing."""
     names = sorted(known)
     if names and isinstance(expr.value, str) and expr.value not in names:
         hint = (
@@ -139,7 +139,7 @@ def _platforms(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagn
 
 
 def _settings(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagnostic]:
-    """The keys of ``config`` and of ``runtime_env`` in it that the harness refuses."""
+    """Yield findings on keys of ``config`` and of its ``runtime_env`` that the harness rejects."""
     config = case.fields.get("config")
     inner = _keys(config[1]).get("runtime_env") if config is not None else None
     for mapping, known, title in ((config, harness.config, "config"), (inner, harness.ring, "runtime_env")):
@@ -151,7 +151,7 @@ def _settings(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagno
 
 
 def _keys(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
-    """The constant keys of a dict with their values."""
+    """Return the constant keys of a dict with their values."""
     if expr.kind != "dict":
         return {}
     pairs = zip(expr.items[::2], expr.items[1::2], strict=True)
@@ -159,7 +159,7 @@ def _keys(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
 
 
 def _fields(file: PythonFile, harness: Harness, case: Case, given: set[str]) -> Iterator[Diagnostic]:
-    """Fields that a case needs and does not have, and those whose names are misspelled."""
+    """Yield findings on fields that a case needs and lacks, and on misspelled ones."""
     text = file.source.text
     others = [name for name in case.fields if name not in harness.fields]
     for name in sorted(harness.required - case.fields.keys() - given):
@@ -176,7 +176,7 @@ def _fields(file: PythonFile, harness: Harness, case: Case, given: set[str]) -> 
 
 
 def _may_get(text: str, name: str) -> bool:
-    """Whether code of a file may give a case a field."""
+    """Whether code of a file may set a field of a case."""
     return (
         re.search(rf"""["']{name}["']\s*(?:\]\s*=(?!=)|,)|\.\s*update\(|\bCASES\b(?!\s*(?::[^=\n]*)?= )""", text)
         is not None
@@ -185,11 +185,11 @@ def _may_get(text: str, name: str) -> bool:
 
 _CALLED = {"generate_args": ("params",), "compute_golden": ("args", "params")}
 _OWN_WAY = ("run_and_validate", "run_class_cases", "def test_", "def _run")
-"""Code of tests that are not, or not only, run by the harness."""
+"""Code of tests that the harness does not run, or does not run alone."""
 
 
 def _methods(file: PythonFile, cls: Class) -> Iterator[Diagnostic]:
-    """The two functions that the harness calls."""
+    """Yield findings on the two functions that the harness calls."""
     functions = {item.name: item for item in cls.body.functions}
     wrong = [name for name, arguments in _CALLED.items() if not _is_callable(functions.get(name), len(arguments) + 1)]
     if not wrong or not _is_run(file.source.text) or len(functions) != len(cls.body.functions):
@@ -220,12 +220,12 @@ def _may_skip(file: PythonFile) -> bool:
 
 
 def _is_callable(function: Function | None, number: int) -> bool:
-    """Whether there is a function that can be called with so many arguments, as far as that is known."""
+    """Whether a function with that name can be called with that many arguments, as far as that is known."""
     return function is not None and (bool(function.decorators) or _takes(function, number))
 
 
 def _takes(function: Function, number: int) -> bool:
-    """Whether a function can be called with so many arguments by position."""
+    """Whether a function can be called with that many positional arguments."""
     by_place = [item for item in function.params if item.kind in ("posonly", "normal")]
     variadic = any(item.kind == "vararg" for item in function.params)
     needed = sum(item.default is None for item in by_place)
@@ -234,7 +234,7 @@ def _takes(function: Function, number: int) -> bool:
 
 
 def _parameters(file: PythonFile, cls: Class, cases: list[Case]) -> Iterator[Diagnostic]:
-    """The parameters that the test surely reads and that a case does not have."""
+    """Yield findings on parameters that the test always reads and that a case does not have."""
     known = [(case, names) for case in cases if (names := _parameters_of(case)) is not None]
     everywhere = frozenset.intersection(*(names for _, names in known)) if known else frozenset[str]()
     seen: set[str] = set()
@@ -262,7 +262,7 @@ def _lacks(file: PythonFile, function: Function, key: str, expr: Expr, case: Cas
 
 
 def _parameters_of(case: Case) -> frozenset[str] | None:
-    """The names of a case's parameters; None where they are not written in it."""
+    """Return the names of a case's parameters; None if they are not written in it."""
     if "params" not in case.fields:
         return frozenset()
     fields = written_fields(case.fields["params"][1])
@@ -270,7 +270,7 @@ def _parameters_of(case: Case) -> frozenset[str] | None:
 
 
 def _only_reads(file: PythonFile, function: Function, name: str) -> bool:
-    """Whether a function does nothing with its parameters but reading them."""
+    """Whether a function only reads its parameters."""
     first = next(iter(function.statements), None)
     code = file.source.text[first.start : function.outer.end] if first is not None else ""
     reads = re.findall(rf"""\b{name}(?:\[["']\w+["']\](?!\s*(?:=(?!=)|[-+*/|&]=))|\.get\()""", code)

@@ -1,4 +1,4 @@
-"""Kernels' signatures that do not tell of all tensors that the orchestration submits them with."""
+"""Kernels' signatures that omit tensors with which the orchestration submits the kernels."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def signature_missing(program: Program) -> Iterator[Diagnostic]:
 
 
 def _mute(reading: Reading) -> tuple[Kernel, ...]:
-    """The kernels of a task without any signature that should have one: one alone where their entries add up."""
+    """Return the kernels of a task without any signature that should have one; only one of them if their entries add up."""
     if reading.task.program.contract.rule != "sum":
         return reading.kernels
     counts = Counter(map(id, reading.kernels))
@@ -189,12 +189,12 @@ def _short(kernel: Kernel, reading: Reading) -> str:
     count = len(reading.claims) if reading.task.program.contract.rule == "sum" else len(tensors) - len(reading.missing)
     beside = f" (longest: {kernel.title})" if several else ""
     if reading.task.program.contract.rule == "sum":
-        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: nothing of it is dumped{told}"
+        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: none of it is dumped{told}"
     return f"{whose} entries for {count} of the {len(tensors)} tensors{beside} {_listed(tensors)}: the rest are not dumped{told}"
 
 
 def _beside(reading: Reading) -> Related:
-    """The first tensor that the list does not fit or that is beyond it, or the submit where entries are beyond the payload."""
+    """Return the first tensor that the list does not match or cover; the submit if entries go beyond the payload."""
     task, tensors = reading.task, reading.longest.tensors
     wrong = [claim.slot for claim in reading.claims if not _fits(claim, tensors)]
     first = min([*wrong, *reading.missing], default=0)

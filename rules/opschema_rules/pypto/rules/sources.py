@@ -105,7 +105,7 @@ def _diagnostic(part: Part) -> Diagnostic:
 
 
 def _users(part: Part) -> tuple[Related, ...]:
-    """Another part of the program that names the same file."""
+    """Return other parts of the program that name the same file."""
     program = part.program
     parts = [program.orchestration, *program.kernels]
     same = [item for item in parts if item is not None and item is not part and item.missing == part.missing]
@@ -113,7 +113,7 @@ def _users(part: Part) -> tuple[Related, ...]:
 
 
 def _is_made(project: Project, path: str) -> bool:
-    """Whether something is to bring a file: a build, as git does not keep it, or a submodule."""
+    """Whether something creates a file: a build, as git ignores it, or a submodule."""
     if any(path.startswith(f"{module.path}/") for module in submodules(project)):
         return True
     folders = path.split("/")[:-1]
@@ -122,7 +122,7 @@ def _is_made(project: Project, path: str) -> bool:
 
 
 def _is_ignored(project: Project, folder: str, path: str) -> bool:
-    """Whether the patterns of one folder leave a file out; those that cannot be read may."""
+    """Whether the patterns of one folder ignore a file; unreadable patterns may."""
     prefix = f"{folder}/" if folder else ""
     try:
         return glob_spec(_text(project, f"{prefix}.gitignore").splitlines()).ignores(path.removeprefix(prefix))

@@ -1,4 +1,4 @@
-"""Specs against the annotations of the parameters that they are passed for, and against the fields of their classes."""
+"""Specs against the annotations of their parameters, and against the fields of their classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TORCH = {
     "UINT8": "uint8",
     "BOOL": "bool",
 }
-"""Types of pypto's language, with torch's names of them."""
+"""Types of pypto's language, with torch's names for them."""
 
 
 @rule("PTO134", "spec-type", severity="warning")
@@ -110,7 +110,7 @@ def _may_be_type(annotation: Expr | None, names: list[Expr]) -> bool:
 
 
 def _is_shape(annotation: Expr, shape: Expr) -> bool:
-    """Whether a list is the shape of a tensor as it is written, and no part of an expression."""
+    """Whether a list is the written shape of a tensor, and not part of an expression."""
     for part in annotation.walk():
         if part.kind == "subscript" and part.items[0].text.endswith("Tensor"):
             index = part.items[1]
@@ -214,7 +214,7 @@ def _misfit(item: SpecMisfit) -> str:
     if item.fault == "missing":
         return f"`{item.cls}` needs an argument `{item.name}`"
     if item.fault == "surplus":
-        return f"`{item.cls}` takes {count(len(item.known), 'argument')}, and this one is one more"
+        return f"`{item.cls}` takes {count(len(item.known), 'argument')}, and this is one too many"
     if item.fault == "twice":
         return f"`{item.cls}` gets `{item.name}` twice"
     hint = did_you_mean(near_name(item.name, item.known, 0.6)) or f"; it takes {listed(item.known)}"

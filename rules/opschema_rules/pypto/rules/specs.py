@@ -1,4 +1,4 @@
-"""Specs of the golden harness against the directions of the entry that they are passed to."""
+"""Specs of the golden harness against the directions of their entry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
 
 @rule("PTO110", "golden-output-direction", severity="warning", fixable="unsafe", proof=proofs.SPECS)
 def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
-    """A parameter's direction does not copy what its `TensorSpec` needs.
+    """A parameter's direction does not match its `TensorSpec`, so data that the spec needs is not copied.
 
     The annotation of an entry's parameter becomes its direction in the orchestration's signature, and that decides what is
     copied: `pl.Tensor` to the device only, `pl.Out` back only, `pl.InOut` both ways. So for a spec with `is_output=True`
@@ -158,7 +158,7 @@ def _fix(entry: SpecEntry, param: EntryParam, word: str | None) -> Fix | None:
     if edit is None or word is None:
         return None
     why = {
-        ("in", "Out"): "what the kernel does not write of a `pl.Out` is undefined",
+        ("in", "Out"): "the parts of a `pl.Out` that the kernel does not write are undefined",
         ("out", "InOut"): "a caller that leaves a `pl.Out` to the runtime has to pass it then",
     }.get((param.direction or "", word), "")
     edits = (FileEdit(entry.file.path, edit),)
@@ -247,7 +247,7 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
 
 
 def _unmatched(entry: SpecEntry, specs: tuple[SpecItem, ...]) -> Diagnostic:
-    """Another number of specs than of parameters."""
+    """Return a finding on a number of specs that differs from the number of parameters."""
     names = {item.name for item in specs}
     missing = [item for item in entry.params if item.param.name not in names][: len(entry.params) - len(specs)]
     lacks = f": none for `{missing[0].param.name}`" if missing else ""

@@ -71,7 +71,7 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
 
 
 def _without_uses(part: OrchestrationPart) -> dict[int, Declared]:
-    """The tensors of an orchestration that neither a task nor its own code is known to use."""
+    """Return the tensors of an orchestration that neither a task nor its own code is known to use."""
     entry, signature = part.entry, part.signature
     if entry is None or signature is None or entry.unresolved or not entry.submits:
         return {}
@@ -80,8 +80,8 @@ def _without_uses(part: OrchestrationPart) -> dict[int, Declared]:
 
 
 def _named_again(text: str, entry: Span, among: Collection[int]) -> Collection[int]:
-    """Tensors that an entry may use by its text: all but those that it gives an unused name; all ``among`` some where the text may
-    use any by a macro or a pointer.
+    """Return the tensors that an entry may use, by its text: all but those that it assigns to an unused name; all of ``among``
+    if the text may use any through a macro or a pointer.
     """
     file = only_code(text)
     code = only_code(text, directives=False)
@@ -104,7 +104,7 @@ def _named_again(text: str, entry: Span, among: Collection[int]) -> Collection[i
 
 
 def _unknown(body: str, code: str, macros: str) -> bool:
-    """Whether a text may have macros of other files."""
+    """Whether a text may contain macros of other files."""
     known = {
         *_SET.findall(code),
         *_MACRO.findall(macros),

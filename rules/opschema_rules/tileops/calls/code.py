@@ -1,4 +1,4 @@
-"""The code of op classes, to execute it: an executor for the classes of each file, and what earlier runs know of them."""
+"""Executes the code of op classes: an executor for the classes of each file, and results of earlier runs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from opschema_rules.tileops.model import Manifest, OpImplementation
 
 
 class Agreement(msgspec.Struct, array_like=True):
-    """The outcome of executing a method that differs nowhere from the manifest: what was ``checked`` of it, and what could not be
-    followed. While it is stored, the ``doubts`` are what could not be followed at the entry, whose place may change.
+    """The result of executing a method that never differs from the manifest: what was ``checked``, and what could not be
+    followed. While it is stored, the ``doubts`` are unresolved parts at the entry, whose place may change.
     """
 
     checked: list[str]
@@ -54,12 +54,12 @@ class Code:
         return ManifestValue(_data(self._manifest), agreements.reads_value, lambda: agreements.reads(paths))
 
     def traced(self, op: OpImplementation) -> OpImplementation:
-        """The op in the modules that record what is read."""
+        """Return the op in the modules that record which files are read."""
         self._agreements.program.load(op.ref.file.path)
         return OpImplementation(op.entry, op.ref, self._agreements.program)
 
     def known(self, op: OpImplementation, method: str) -> Agreement | None:
-        """The agreement of a method, from an earlier run; ``method`` may be followed by what else it rests on."""
+        """Return the agreement of a method from an earlier run; ``method`` may be followed by further dependencies."""
         found = self._agreements.get(_key(op, method))
         if found is None:
             return None
@@ -99,7 +99,7 @@ def _agreements(manifest: Manifest) -> CodeValues[Agreement]:
 
 
 def _entry_states(manifest: Manifest) -> Callable[[str], str]:
-    """A function that identifies what the entry of a name says; empty where there is none. Few are asked for."""
+    """Return a function that identifies the content of the entry with a name; empty if there is none. Few are requested."""
     entries = {entry.name: entry for entry in manifest.entries}
     return lambda name: (
         content_digest(repr(entries[name].data).encode("utf-8", "surrogatepass")) if name in entries else ""

@@ -1,4 +1,4 @@
-"""Calls that the workload rows of an entry describe: each row completed, and calls of other sizes derived from some of them."""
+"""The calls that an entry's workload rows describe: each row completed, and calls of other sizes derived from some of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Origin: TypeAlias = Literal["row", "completed", "derived"]
 Shape: TypeAlias = tuple[int, ...]
 
 MAX_KINDS = 4
-"""Most kinds of calls that are described for one entry."""
+"""Maximum number of kinds of calls to describe for one entry."""
 
 
 class DescribedCall(msgspec.Struct, frozen=True, eq=False):
-    """A call by a bound row. ``origin`` says how the row came to be: as it is written, with values for what it leaves open, or with
+    """A call by a bound row. ``origin`` says how the row was obtained: as written, with values for what it leaves open, or with
     other sizes.
     """
 
@@ -42,7 +42,7 @@ class DescribedCall(msgspec.Struct, frozen=True, eq=False):
 
 
 def described_calls(entry: OpEntry, *, edges: bool = True) -> Iterator[DescribedCall]:
-    """The calls of an entry's rows that the signature allows and whose inputs' shapes can be given, one of each kind.
+    """Yield the calls of an entry's rows that the signature allows and that have known input shapes, one of each kind.
 
     From the first, calls of other sizes are derived; with ``edges`` those of size 1 and 0 too. An entry without rows has one call,
     with values for all that its signature leaves open.
@@ -74,6 +74,6 @@ def _kind(entry: OpEntry, bound: BoundRow) -> object:
 
 
 def _rank(bound: BoundRow, name: str) -> int | None:
-    """The rank of an input; -1 where the row leaves it open, None where it leaves the input out."""
+    """Return the rank of an input; -1 if the row leaves it open, None if the row omits the input."""
     value = bound.values.get(name)
     return (len(value.shape) if value.shape is not None else -1) if isinstance(value, Bound) else None

@@ -16,7 +16,7 @@ from opschema_rules.tileops.calls import manifest_value
 
 
 def _own_functions(program: Program, load_manifest: ExternalFunction) -> Callable[[str], ExternalFunction | None]:
-    """Functions of the package that only keep books, or read what is known: the manifest."""
+    """Return the functions of the package that only do bookkeeping, or read known data: the manifest."""
     known: dict[str, ExternalFunction] = {
         _DISPATCH: lambda call: _dispatch_kernel(program, call),
         "get_or_build_kernel": lambda call: call.opaque("a kernel"),
@@ -68,7 +68,7 @@ UNDECLARED = Opaque("an argument that the manifest does not declare")
 """Argument for a parameter of a constructor that the manifest says nothing of."""
 
 CALLED_ON = Device()
-"""The device of all tensors that an op is called with, unless it refuses them; see :func:`called_on_devices`."""
+"""The device of all tensors that an op is called with, unless it rejects them; see :func:`called_on_devices`."""
 
 
 def called_on_devices(run: Callable[[dict[str, object]], Outcome], tensors: dict[str, object]) -> Outcome:

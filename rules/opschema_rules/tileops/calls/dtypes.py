@@ -27,7 +27,7 @@ VALIDATE = "_validate_dtypes"
 _ANY_DTYPE = Opaque("the dtype that a constructor is given")
 
 MAX_COMBINATIONS = 64
-"""Most combinations of dtypes that are tried for one op."""
+"""Maximum number of dtype combinations to try for one op."""
 
 PROBES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool", "float8_e4m3fn")
 """Dtypes that are tried for an input that does not declare them."""
@@ -49,7 +49,7 @@ class AcceptedDtype(msgspec.Struct, frozen=True):
 
 
 class DtypeOutcome(msgspec.Struct):
-    """Answers of `_validate_dtypes` to dtypes; ``known`` is false where no call of it could be followed."""
+    """The answers of `_validate_dtypes` to dtypes; ``known`` is false if no call of it could be followed."""
 
     known: bool = False
     refused: list[RefusedDtypes] = msgspec.field(default_factory=list)

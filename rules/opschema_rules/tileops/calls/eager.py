@@ -28,13 +28,13 @@ from opschema_rules.tileops.model import OpImplementation
 from opschema_rules.tileops.verify.dtypes import assignments
 
 MAX_CALLS = 2
-"""Most calls of rows that are followed for one op, of different params."""
+"""Maximum number of calls of rows with different params to follow for one op."""
 MAX_DTYPES = 6
-"""Most combinations of dtypes that are tried for one op."""
+"""Maximum number of dtype combinations to try for one op."""
 MAX_STEPS = 2000
-"""Most steps of one call: most take a tenth of that, and those that take more mostly end in too many paths."""
+"""Maximum number of steps of one call: most take a tenth of that, and longer ones mostly end in too many paths."""
 MAX_PATHS = 8
-"""Most paths of one call: more would mostly take too many steps."""
+"""Maximum number of paths of one call: more would mostly take too many steps."""
 
 _OPERATOR = "calls "
 Then: TypeAlias = Callable[[Call, Object], object]
@@ -79,7 +79,7 @@ class EagerOutcome(msgspec.Struct):
 
 
 def eager_outcome(op: OpImplementation, compiled: Callable[[Code], Compiled], makers: Makers) -> EagerOutcome:
-    """The outcome of an op; of one that is known to agree, what was checked."""
+    """Return the outcome of an op; for one that is known to agree, the checked parts."""
     code = code_of(op)
     method = f"eager {content_digest(msgspec.msgpack.encode(makers.of(op)))}"
     known = code.known(op, method)
@@ -132,7 +132,7 @@ class _Follower:
                 self._try_dtypes(call, this)
 
     def _of_row(self, call: DescribedCall) -> Iterator[Mapping[str, str]]:
-        """The dtypes of the tensors that a row describes, where its first dtype gives them all."""
+        """Yield the dtypes of the tensors that a row describes, if its first dtype determines them all."""
         passed = [name for name, shape in call.shapes(self.entry).items() if shape is not None]
         found = assignments(self.entry, call.bound.row.dtypes[0], passed) if call.bound.row.dtypes else ""
         if isinstance(found, list) and len(found) == 1:
@@ -160,7 +160,7 @@ class _Follower:
         return call.machine.call(Closure(self.roofline), (this,), {})
 
     def _judge(self, call: DescribedCall, followed: Followed) -> bool:
-        """Note what is wrong with a call; whether others may show more."""
+        """Record what is wrong with a call. Return whether other calls may show more."""
         outcome = followed.outcome
         if isinstance(outcome, Raised) and is_explicit(self.entry.manifest, outcome):
             # What `eval_roofline()` refuses it may lack because `forward()` could not be followed.
@@ -178,7 +178,7 @@ class _Follower:
         return False
 
     def _compare(self, followed: Followed, value: object) -> None:
-        """Hold what the roofline's method returns against the formulas."""
+        """Compare the return value of the roofline method with the formulas."""
         row = followed.call.bound
         if followed.call.origin != "row" or not isinstance(value, tuple) or len(value) != 2:
             return

@@ -43,13 +43,13 @@ from opschema_rules.torchlib.shared import (
 )
 
 MAX_TRIES = 3
-"""Most calls of other sizes that are tried."""
+"""Maximum number of calls of other sizes to try."""
 KEY = "the key of the op"
 """The key by which a registry holds the op whose `forward()` is interpreted: an operator takes it in the place of the op."""
 
 
 class FakeMismatch(msgspec.Struct, frozen=True, eq=False):
-    """An output that a fake gives another shape or dtype than the manifest: both sides of that which differs, and the fake."""
+    """An output to which a fake gives another shape or dtype than the manifest: both differing sides, and the fake."""
 
     output: str
     call: DescribedCall
@@ -89,8 +89,8 @@ class Compiled:
         tensors: dict[str, object],
         then: Callable[[Call, Object], object] | None = None,
     ) -> Outcome:
-        """The outcome of `forward()` of an object, when the calls that define the operators of its class have run; with ``then``,
-        of what is done with the object afterwards.
+        """Return the outcome of an object's `forward()` after the calls that define the operators of its class; with ``then``,
+        of the following use of the object.
         """
         words = taken(op, "forward", tensors)
         if words is None:
@@ -180,7 +180,7 @@ class Makers:
                 self._by_class.setdefault(key, []).append(index)
 
     def of(self, op: OpImplementation) -> list[SharedMaker]:
-        """Those for the class of an op, or for one above it."""
+        """Return those for the class of an op, or for one of its bases."""
         lineage = op.program.lineage(op.ref)
         return [
             self._makers[index] for index in sorted({i for ref in lineage for i in self._by_class.get(ref.key, ())})
@@ -191,7 +191,7 @@ class Makers:
 
 
 def fake_outcome(op: OpImplementation, compiled: Callable[[Code], Compiled], makers: Makers) -> FakeOutcome:
-    """The outcome of an op; of one that is known to agree, the fakes."""
+    """Return the outcome of an op; for one that is known to agree, the fakes."""
     code = code_of(op)
     method = f"forward {content_digest(msgspec.msgpack.encode((makers.of(op), sorted(makers.fakes))))}"
     known = code.known(op, method)
@@ -235,8 +235,8 @@ def _assignments(op: OpImplementation, call: DescribedCall) -> Iterator[Assignme
 
 
 def _judge(compiled: Compiled, call: DescribedCall, this: Object, assignment: Assignment, found: FakeOutcome) -> bool:
-    """Compare what one call of an object returns with the manifest; whether others may agree, as this one does or as the code
-    refuses it.
+    """Compare the result of one call of an object with the manifest. Return whether others may agree, because this one does or
+    the code rejects it.
     """
     op = compiled.code.traced(found.op)
     shapes = {name: shape for name, shape in call.shapes(op.entry).items() if shape is not None}

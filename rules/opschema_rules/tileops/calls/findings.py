@@ -1,4 +1,4 @@
-"""Differences between what a manifest declares of its ops' calls and what the code does, each cause once.
+"""Differences between a manifest's declaration of its ops' calls and the code, one for each cause.
 
 Ops that inherit one method and all differ from their entries are one cause, which lies in the method; where some of its ops agree
 with their entries, it lies in the entries of the others.
@@ -17,14 +17,14 @@ from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 SHOWN_ROWS = 3
-"""Most rows that a finding about several of them points at."""
+"""Maximum number of rows that a finding about several of them points to."""
 
 
 _RAISING = ("raise", "assert", "torch._check")
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One difference of an op: in words, where it stands in the manifest, and where in the code, with further places."""
+    """One difference of an op: its description, its place in the manifest, its place in the code, and further places."""
 
     op: OpImplementation
     method: FunctionRef
@@ -37,7 +37,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def is_explicit(manifest: Manifest, raised: Raised) -> bool:
-    """Whether code raises by a statement of its own, to refuse a call: a method that is not implemented refuses none."""
+    """Whether code raises with a statement of its own, to reject a call; an unimplemented method does not count."""
     if raised.exception == "NotImplementedError":
         return False
     file = manifest.project.python(raised.place.path) if raised.place is not None else None
@@ -50,15 +50,15 @@ _ERRORS = frozenset({"AttributeError", "NameError", "TypeError", "UnboundLocalEr
 
 
 def is_error(manifest: Manifest, call: DescribedCall, raised: Raised) -> bool:
-    """Whether Python itself ends a call, because code does not fit together; sizes that no row gives may lack a key."""
+    """Whether Python itself ends a call because of inconsistent code; sizes that no row gives may lack a key."""
     known = raised.exception in _ERRORS or (raised.exception == "KeyError" and call.origin == "row")
     known = known or (raised.exception == "ValueError" and "values to unpack" in (raised.message or ""))
     return known and raised.place is not None and not is_explicit(manifest, raised)
 
 
 def settled(compared: Iterable[tuple[FunctionRef | tuple[str, int], Difference | None]]) -> Iterator[Diagnostic]:
-    """Findings of methods, or functions by file and place, that were compared with the entries of their ops, each with its
-    difference; None where they agree.
+    """Yield the findings of methods, or functions by file and place, that were compared with the entries of their ops, each with
+    its difference; None if they agree.
     """
     by_method: dict[tuple[str, int], list[Difference | None]] = {}
     for method, difference in compared:

@@ -1,4 +1,4 @@
-"""The manifest as executed code sees it: a dictionary that records which entries are read of it."""
+"""The manifest in executed code: a dictionary that records which of its entries are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of the calls of an op: the object that its constructor makes, and the shapes that its code gives to the outputs."""
+"""Outcomes of an op's calls: the object that its constructor makes, and the shapes that its code gives the outputs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _OWN = frozenset({"kernel_map", "tune", "target"})
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """An output whose shape the code gives otherwise than the manifest: ``returned`` by the code, None where it gives none;
-    ``declared`` where that is known. ``equation`` is what the returned shape breaks.
+    """An output whose shape in the code differs from the manifest: ``returned`` by the code, None if it returns none;
+    ``declared`` if that is known. ``equation`` is the equation that the returned shape violates.
     """
 
     output: str
@@ -55,7 +55,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class OpOutcome(msgspec.Struct):
-    """Outcomes of the calls of one op: the calls whose constructor makes an object, each with that, and what differs."""
+    """The outcomes of one op's calls: the calls whose constructor makes an object, each with the object, and the differences."""
 
     op: OpImplementation
     made: list[tuple[DescribedCall, Object]] = msgspec.field(default_factory=list)
@@ -68,7 +68,7 @@ class OpOutcome(msgspec.Struct):
 
 @cached_on_argument
 def outcome_of(op: OpImplementation) -> OpOutcome:
-    """The outcome of the calls that an op's entry describes; of one that is known to agree, what was checked."""
+    """Return the outcome of the calls that an op's entry describes; for one that is known to agree, the checked parts."""
     known = code_of(op).known(op, INFER)
     if known is not None:
         found = OpOutcome(op, checked=set(known.checked), unresolved=known.unresolved)
@@ -82,7 +82,7 @@ def outcome_of(op: OpImplementation) -> OpOutcome:
 
 @cached_on_argument
 def executed_outcome(op: OpImplementation) -> OpOutcome:
-    """The same, with all that is executed."""
+    """Return the outcome with everything that is executed."""
     return _Caller(op).outcome()
 
 
@@ -107,7 +107,7 @@ class _Caller:
         return self.found
 
     def _lost(self, call: DescribedCall, reason: str, place: Place | None = None) -> None:
-        """Note what is not known of a call by a row."""
+        """Record what is not known of a row's call."""
         if call.origin != "derived":
             self.found.unresolved.append(NotUnderstood(place or self.op.place, reason))
 
@@ -148,7 +148,7 @@ class _Caller:
         return Opaque(f"the shape of `{name}`, which no workload row gives") if open_ else shape
 
     def _compare(self, call: DescribedCall, returned: Mapping[object, object]) -> None:
-        """Hold the shapes that the code returns against what the manifest says of the outputs."""
+        """Compare the shapes that the code returns with the manifest's statements on the outputs."""
         known: dict[str, Shape] = {}
         for output in self.entry.outputs:
             if output.name not in returned:
@@ -205,9 +205,7 @@ def _has_cases(op: OpImplementation) -> bool:
 
 
 def taken(op: OpImplementation, method: str, arguments: dict[str, object]) -> dict[str, object] | None:
-    """The arguments that a method takes; that it does not take the others is reported by the rules for signatures. None where a
-    decorator may take others.
-    """
+    """Return the arguments that a method accepts; the signature rules report the others. None if a decorator may accept others."""
     params = op.call_params(method)
     if params is None:
         return {} if op.method(method) is None else None
@@ -237,7 +235,9 @@ def construct(executor: Executor, op: OpImplementation, arguments: dict[str, obj
 
 
 def constructor_arguments(op: OpImplementation, bound: BoundRow) -> dict[str, object]:
-    """Arguments of the constructor: what a row gives, and :data:`UNDECLARED` for a parameter that the manifest does not declare."""
+    """Return the arguments of the constructor: the values in a row, and :data:`UNDECLARED` for a parameter that the manifest
+    does not declare.
+    """
     found: dict[str, object] = {}
     for param in op.call_params("__init__") or ():
         name, declared = param.name, op.entry.param(param.name)
@@ -251,7 +251,9 @@ def constructor_arguments(op: OpImplementation, bound: BoundRow) -> dict[str, ob
 
 
 def undeclared_params(op: OpImplementation) -> list[str]:
-    """The named parameters of the constructor that the manifest does not declare, but those that say how an op is run."""
+    """Return the named parameters of the constructor that the manifest does not declare, without those that only control how an
+    op is run.
+    """
     params = [item for item in op.call_params("__init__") or () if item.kind not in ("vararg", "kwarg")]
     return [item.name for item in params if op.entry.param(item.name) is None and item.name not in _OWN]
 

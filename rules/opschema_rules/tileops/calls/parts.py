@@ -10,7 +10,7 @@ from opschema_rules.tileops.model import Implementations, OpImplementation
 
 
 def judged_ops(ops: Implementations, feature: str) -> Iterator[OpImplementation]:
-    """The implemented ops, each entry once; none where the tree's specification does not know the ``feature``."""
+    """Yield the implemented ops, each entry once; none if the tree's specification does not know the ``feature``."""
     for op in ops.ops if ops.manifest.spec.knows(feature) else ():
         if op.entry.implemented and not ops.manifest.repeats(op.entry):
             yield op

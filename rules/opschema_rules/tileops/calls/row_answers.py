@@ -39,7 +39,7 @@ def row_answers(
 
 
 class _Asked:
-    """One op, which is asked."""
+    """An op to which questions are put."""
 
     def __init__(self, op: OpImplementation) -> None:
         self.code = code_of(op)
@@ -47,7 +47,7 @@ class _Asked:
         self.made: dict[str, Outcome] = {}
 
     def answers(self, rows: Sequence[WorkloadRow]) -> Iterator[RowAnswer]:
-        """The answers to rows; equal ones are asked once."""
+        """Yield the answers to rows; equal rows are examined once."""
         known: dict[object, RowAnswer] = {}
         for row in rows:
             key = (*sorted(row.values.items()), row.dtypes)
@@ -96,7 +96,7 @@ class _Asked:
         return self.made[key]
 
     def _bound(self, row: WorkloadRow) -> BoundRow | None:
-        """The row with what follows from it in this tree; None if it cannot be read or passes a tensor without a shape."""
+        """Return the row with its consequences in this tree; None if it cannot be read or passes a tensor without a shape."""
         text = ", ".join(f"{key}: {value}" for key, value in row.values.items())
         try:
             document = compose(f"{{{text}}}")

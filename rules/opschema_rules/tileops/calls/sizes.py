@@ -36,7 +36,7 @@ def derived_rows(entry: OpEntry, base: BoundRow, *, edges: bool) -> Iterator[Bou
 
 
 class _Changer:
-    """Changes sizes of one row; ``row`` is the row without what the rules derive anyway."""
+    """Changes sizes of one row; ``row`` is the row without values that the rules derive anyway."""
 
     def __init__(self, entry: OpEntry, base: BoundRow) -> None:
         self.entry, self.base = entry, base
@@ -46,7 +46,7 @@ class _Changer:
         self.sites = list(self._sites()) or list(self._params())
 
     def odd(self) -> BoundRow:
-        """The row with each size odd and distinct, or those that are equal alike, as far as the rules allow it."""
+        """Return the row with odd and distinct sizes, equal ones changed together, as far as the rules allow it."""
         values = {site: self._value(site) for site in self.sites}
         alike = dict(zip(dict.fromkeys(values.values()), _PRIMES, strict=False))
         equal = {site: alike[value] for site, value in values.items() if value in alike}
@@ -95,7 +95,7 @@ class _Changer:
         return isinstance(outcome, Unresolved | Failed) and equation not in self.open
 
     def _by_symbols(self) -> Row | None:
-        """The row with the sizes of its dimensions in place of shapes; None where they do not give all shapes."""
+        """Return the row with the sizes of its dimensions in place of shapes; None if they do not determine all shapes."""
         keys = {f"{item.name}_shape" for item in self.entry.inputs if self.base.values.get(item.name) is not None}
         names = [name for name in self.stated.symbols - RESERVED_KEYS if type(self.base.values.get(name)) is int]
         read = {use.name for name in self._shaped() for use in self.stated.shapes[name].expression.names()}
@@ -126,7 +126,7 @@ class _Changer:
         return all(_shape(bound, name) == _shape(self.base, name) for name in names) and not bound.broken
 
     def _sites(self) -> Iterator[_Site]:
-        """The sizes of inputs, and of dimensions that the row gives by name."""
+        """Yield the sizes of inputs, and of dimensions that the row gives by name."""
         for key, data in self.row.data.items():
             tensor = key.removesuffix("_shape")
             if tensor != key and tensor in self.stated.tensors and isinstance(data, list):

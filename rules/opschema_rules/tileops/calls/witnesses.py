@@ -1,4 +1,4 @@
-"""Values for what a workload row leaves open, so that it describes a call: sizes of dimensions, and shapes of inputs.
+"""Values for the open parts of a workload row, so that it describes a call: sizes of dimensions, and shapes of inputs.
 
 A value is taken where no rule speaks against it.
 """
@@ -18,14 +18,14 @@ SIZES = (6, 10, 14, 48, 80, 96, 64, 128, 256, 512, 4, 2, 1, 240, 384, 960, 1920)
 """Sizes that are tried for a dimension: distinct ones first, then those that are multiples of others."""
 
 _RANKS = ((96, 160), (96, 160, 224), (96, 160, 224, 288), (96,), (), (1,), (1, 1))
-"""Shapes that are tried for an input of which only rules are known."""
+"""Shapes to try for an input of which only rules are known."""
 
 MAX_ROUNDS = 24
-"""Most values that are found for one row."""
+"""Maximum number of values to find for one row."""
 
 
 def completed(entry: OpEntry, bound: BoundRow) -> BoundRow | None:
-    """The row with values for what it leaves open of its inputs; itself where that is nothing, None where nothing fits.
+    """Return the row with values for its open inputs; the row itself if there are none, None if nothing fits.
 
     Statements about an output that contradict each other for all but equal sizes are left out: the code shows which is right.
     """
@@ -42,7 +42,9 @@ def completed(entry: OpEntry, bound: BoundRow) -> BoundRow | None:
 
 
 def _fits(entry: OpEntry, before: BoundRow, bound: BoundRow, *, strict: bool) -> bool:
-    """Whether a row breaks no rule that it did not break before; unless ``strict``, but for what gives the shape of an output."""
+    """Whether a row violates no rule that it did not violate before; unless ``strict``, rules that determine the shape of an
+    output do not count.
+    """
     broken = _broken(bound) - _broken(before)
     if broken and (strict or not all(_gives_output(entry, bound, equation) for equation in broken)):
         return False
@@ -61,7 +63,7 @@ def _broken(bound: BoundRow) -> set[Equation]:
 
 
 def _gives_output(entry: OpEntry, bound: BoundRow, equation: Equation) -> bool:
-    """Whether an equation is the shape of an output (`y.shape == ...`), in dimensions that the row does not give."""
+    """Whether an equation determines the shape of an output (`y.shape == ...`), in dimensions that the row does not give."""
     left = equation.expression.text.partition(" == ")[0]
     outputs = {f"{item.name}.shape" for item in entry.outputs if entry.input(item.name) is None}
     sizes = {use.name for use in equation.expression.names()} & statement(entry).symbols
@@ -91,7 +93,7 @@ def _better(entry: OpEntry, bound: BoundRow, stated: Statement, open_inputs: lis
 
 
 def _with_size(entry: OpEntry, bound: BoundRow, name: str) -> BoundRow | None:
-    """The row with a size of a dimension: one that no other has, if possible."""
+    """Return the row with a size for a dimension, if possible one that no other has."""
     used = {value for value in bound.values.values() if type(value) is int}
     distinct = [size for size in (*SIZES, *(2 * size for size in used)) if size not in used]
     rows = [_with(entry, bound, name, size) for size in distinct[:1]]

@@ -1,1 +1,1 @@
-"""Migrations of TileOPs-style repositories, one module each, and what they share."""
+"""Migrations of TileOPs-style repositories, one module each, and their common parts."""

@@ -1,4 +1,4 @@
-"""Entries moved between the files of a manifest: their text as it is, with its comments."""
+"""Moves entries between the files of a manifest: their text is unchanged, with its comments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OpsKey: TypeAlias = Literal["keep", "drop"]
 
 
 class _Target(msgspec.Struct):
-    """A file as it will be: what it is made from, what stays in it, and what comes."""
+    """A file after the migration: its source, the entries that stay, and the new ones."""
 
     parts: Parts
     layout: Layout
@@ -41,7 +41,7 @@ def is_chosen(path: str, patterns: str) -> bool:
 
 
 def check_files(draft: Draft, patterns: str) -> None:
-    """Check that each path or pattern of a list chooses a file of a manifest, or one that the draft has removed.
+    """Check that each path or pattern of a list selects a file of a manifest, or one that the draft has removed.
 
     Raises:
         OptionError: one chooses none.
@@ -72,7 +72,7 @@ def _anchors(manifest: Manifest, targets: Mapping[OpEntry, str]) -> dict[tuple[s
 
 
 class Arrangement:
-    """Puts the entries of one manifest into files; ``targets`` gives the file of each entry that moves."""
+    """Puts the entries of one manifest into files; ``targets`` holds the file of each entry that moves."""
 
     def __init__(self, draft: Draft, manifest: Manifest, targets: Mapping[OpEntry, str], ops: OpsKey) -> None:
         self.draft = draft
@@ -107,7 +107,7 @@ class Arrangement:
         yield from self._mentions(removed)
 
     def _take(self, file: YamlFile) -> Iterator[Note]:
-        """Take a file apart; a note where that cannot be done."""
+        """Split a file into its entries; yield a note if that is impossible."""
         try:
             self._refuse_repeated(file)
             self._refuse_anchors(file)
@@ -145,7 +145,7 @@ class Arrangement:
             )
 
     def _refuse_same_anchors(self, file: YamlFile) -> None:
-        """Refuse a file that would share an anchor's name with another one in their new file: PyYAML reads none of both."""
+        """Refuse a file that would share an anchor's name with another one in their new file: PyYAML reads neither of them."""
         for entry in self._entries(file.path):
             target = self.targets.get(entry, file.path)
             for node in entry.node.walk():

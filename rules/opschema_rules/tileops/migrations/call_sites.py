@@ -16,12 +16,12 @@ FunctionKey = tuple[str, int]
 
 
 def key_of(ref: FunctionRef) -> FunctionKey:
-    """By what two references to one function are the same."""
+    """Return the key that identifies a referenced function."""
     return ref.file.path, ref.function.start
 
 
 class CallSite(msgspec.Struct, frozen=True):
-    """A call, and the functions that it may run; ``targets`` is None where that is not known.
+    """A call, and the functions that it may run; ``targets`` is None if they are not known.
 
     ``owner`` is the class whose method calls another one of its instance. ``ahead`` is the number of arguments before those of
     ``call``: one, the callee, where ``functools.partial`` binds them. ``unpacked`` are the dicts that it unpacks, without a
@@ -37,7 +37,7 @@ class CallSite(msgspec.Struct, frozen=True):
 
 
 class CallSites:
-    """Finds what calls run. Calling a class runs ``__init__``, calling an instance ``forward``."""
+    """Finds the functions that calls run. Calling a class runs ``__init__``, calling an instance ``forward``."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -84,7 +84,7 @@ class CallSites:
         return (found,) if isinstance(found, FunctionRef) else None
 
     def _inherited(self, body: Body, name: str) -> tuple[FunctionRef, ...] | None:
-        """The method of the next class, as far as the class that calls it can know."""
+        """Return the method of the next class, as far as the calling class can know."""
         lineage = self.program.lineage(body.owner)[1:] if body.owner is not None else []
         found = next((item for ref in lineage if (item := self.program.own_member(ref, name)) is not None), None)
         return (found,) if isinstance(found, FunctionRef) else None
@@ -95,7 +95,7 @@ class CallSites:
         return functions if len(functions) == len(found) else None
 
     def _classes(self, body: Body, callee: Expr) -> list[ClassRef] | None:
-        """The classes that an expression stands for: its own, or all that a loop runs over."""
+        """Return the classes that an expression refers to: its own, or all that a loop iterates over."""
         if callee.kind != "name":
             return None
         found = self.bodies.resolve(body, callee.text) if body.binder(callee.text.partition(".")[0]) is None else None
@@ -116,7 +116,7 @@ class CallSites:
         return found if isinstance(found, ClassRef) else None
 
     def _instances(self, body: Body, expr: Expr, hops: int) -> list[ClassRef] | None:
-        """The classes whose instance an expression is; None where one of them is not known."""
+        """Return the classes that an expression may be an instance of; None if one of them is not known."""
         if hops <= 0:
             return None
         if expr.kind == "call":
@@ -138,7 +138,7 @@ class CallSites:
         return self.bodies.module(file).values(name)
 
     def _of_attribute(self, body: Body, name: str, hops: int) -> list[ClassRef] | None:
-        """The classes of what the methods of one class assign to an attribute."""
+        """Return the classes of the values that the methods of one class assign to an attribute."""
         found: list[ClassRef] = []
         for other in self.bodies.of(body.file):
             if other.owner != body.owner:

@@ -1,4 +1,4 @@
-"""Whether a module's name stands for one op class, or for something else that is called the same."""
+"""Decides whether a module's name refers to one op class, or to something else with the same name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 
 
 def another_meaning(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> Span | None:
-    """The place where a module gives ``name`` another meaning than the class ``ref``; None if there is none.
+    """Return the place where a module binds ``name`` to something other than the class ``ref``; None if there is none.
 
     A value that stands in for the class where its import fails is no other meaning.
     """
@@ -21,7 +21,9 @@ def another_meaning(program: Program, file: PythonFile, name: str, ref: ClassRef
 
 
 def other_binding(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> Span | None:
-    """The place where a module binds ``name``, in any scope, to something else than the class ``ref``; None if there is none."""
+    """Return the place where a module binds ``name``, in any scope, to something other than the class ``ref``; None if there is
+    none.
+    """
     return min(_other_bindings(program, file, name, ref), default=None)
 
 
@@ -74,7 +76,7 @@ def _other_attributes(program: Program, file: PythonFile, name: str, ref: ClassR
 
 
 def _is_other(found: Resolution, ref: ClassRef | None) -> bool:
-    """Whether a name surely means something else than ``ref``."""
+    """Whether a name is known to refer to something other than ``ref``."""
     if isinstance(found, ClassRef):
         return found != ref
     return isinstance(found, FunctionRef | External | ValueRef)

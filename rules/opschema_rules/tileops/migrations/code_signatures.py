@@ -1,4 +1,4 @@
-"""Methods brought to what the manifest says of their parameters: keyword-only, default, order."""
+"""Brings methods in line with the manifest's parameters: keyword-only, default, order."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class _Votes(msgspec.Struct):
 
 
 def wanted_changes(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iterator[Wanted]:
-    """The methods of some ops that differ from what all entries that share them say."""
+    """Yield the methods of some ops that differ from all entries that share them."""
     chosen = {op.entry for op in ops}
     for entries in by_manifest(chosen):
         for name in ("__init__", "forward"):
@@ -185,7 +185,7 @@ def _forward(votes: _Votes, what: Sequence[str]) -> Wanted:
 
 
 def _order(votes: _Votes, declared: Sequence[str]) -> tuple[str, ...]:
-    """The positional parameters in declared order; nothing where they stand so."""
+    """Return the positional parameters in declared order; nothing if they are in that order."""
     taken = [param.name for param in votes.ref.function.params if param.kind == "normal"]
     order = in_order(taken, declared)
     return tuple(order) if order != taken else ()
@@ -199,7 +199,7 @@ class CodeSignatures:
         self.workbench = Workbench(draft)
 
     def apply(self, changes: Sequence[Wanted]) -> Iterator[Note]:
-        """Draft all changes and settle; what is left comes back."""
+        """Draft all changes; yield notes on what remains."""
         notes = [Note(wanted.place, doubt) for wanted in changes for doubt in wanted.doubts]
         changed: dict[FunctionKey, tuple[Wanted, int | None]] = {}
         for wanted in changes:
@@ -214,7 +214,7 @@ class CodeSignatures:
         self.draft.settle()
 
     def _change(self, rewrite: Rewrite, wanted: Wanted) -> int | None:
-        """Mark one method's changes; the place, from 0, of the first positional parameter that is now another."""
+        """Record one method's changes; return the index of the first positional parameter that differs now."""
         node = method_node(rewrite.tree, wanted.ref)
         owner = wanted.ref.owner
         if owner is not None and len(definitions(owner, wanted.ref.function.name)) > 1:
@@ -232,7 +232,7 @@ class CodeSignatures:
         return next((at for at, name in enumerate(old) if new[at : at + 1] != [name]), None)
 
     def _calls(self, changed: dict[FunctionKey, tuple[Wanted, int | None]]) -> Iterator[Note]:
-        """The calls that pass by position what has moved, or omit what has no default now."""
+        """Yield the calls that pass a moved parameter by position, or omit one without a default now."""
         for file in self._callers(wanted for wanted, _ in changed.values()):
             manifest = next(iter(changed.values()))[0].entries[0].manifest
             for site in CallSites(manifest.program).of(file):
@@ -261,7 +261,7 @@ def _judged(site: CallSite, wanted: Wanted, first: int | None) -> Iterator[Note]
 
 
 def _moved(before: list[str], wanted: Wanted) -> list[str]:
-    """The parameters as they are to stand."""
+    """Return the parameters in the wanted order."""
     after = before
     if wanted.positional or wanted.keyword_only:
         if STAR not in before:

@@ -30,7 +30,7 @@ class Condition(NamedTuple):
         return any(text is not None and fnmatchcase(text, self.value) for text in texts) is self.wanted
 
     def check(self, draft: Draft) -> None:
-        """Check its names where it wants them: that no entry has a field may be why it was asked.
+        """Check the names in its ``where`` option, which may be the reason why no entry has a field.
 
         Raises:
             OptionError: one is misspelt.

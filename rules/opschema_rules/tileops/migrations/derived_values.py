@@ -43,4 +43,4 @@ DERIVED: Mapping[tuple[str, ...], tuple[Callable[[OpEntry], Data], str]] = {
     ("source", "kernel_map"): (_kernel_map, "`default_kernel_map` of the op's class"),
     ("source", "bench_manifest_driven"): (_driven, "what the benchmark reads from the manifest"),
 }
-"""The fields, what each follows from, and how: None where that is not known."""
+"""The fields, the sources of each, and how it is derived: None if that is not known."""

@@ -38,7 +38,7 @@ from opschema_rules.tileops.signature import statement
 
 
 class DropParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``param`` lists names, ``op`` ops or patterns of their names; ``value`` is what one parameter is fixed to."""
+    """``param`` lists names, ``op`` ops or patterns of their names; ``value`` is the value that one parameter is fixed to."""
 
     param: str
     op: str = ""
@@ -124,7 +124,9 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
 
 
 def _held_by_code(draft: Draft, drops: Sequence[_Drop], value: Data, *, fold: bool) -> dict[OpEntry, LeftAlone]:
-    """The entries whose code cannot lose a parameter, and why; one that stays holds those whose ops share its methods."""
+    """Return the entries whose code cannot lose a parameter, with the reason; one that remains keeps those whose ops share its
+    methods.
+    """
     held: dict[OpEntry, LeftAlone] = {}
     for drop in drops:
         repeated = repeated_method(drop.entry, drop.names)
@@ -156,7 +158,7 @@ def _left(site: Site, left: LeftAlone) -> Iterator[Note]:
 
 
 class _Ready(msgspec.Struct, frozen=True):
-    """An entry without the parameters: the edits of its file, and notes on what is left in it."""
+    """An entry without the parameters: the edits of its file, and notes on its remaining mentions."""
 
     site: Site
     drop: _Drop
@@ -182,7 +184,7 @@ def _rewritten(entries: Sequence[OpEntry], site: Site, drop: _Drop, options: Dro
 
 
 def _edits(drop: _Drop, options: DropParam) -> tuple[list[Edit], list[Note]]:
-    """The edits of rows, rules and formulas, and what is left in them.
+    """Return the edits of rows, rules and formulas, and notes on what remains in them.
 
     Raises:
         LeftAlone: an expression would name what nothing gives a value.

@@ -88,12 +88,12 @@ def is_name(text: str) -> bool:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path from the root stays below it, as it is written."""
+    """Whether a path from the root stays below it, as written."""
     return all(part not in ("", ".", "..") for part in path.split("/")) and "\\" not in path and path.isprintable()
 
 
 def refusal(site: Place, what: str, error: YamlEditError | ValueError) -> Note:
-    """The note on a site that the editor refused to change."""
+    """Return the note on a site that the editor refused to change."""
     return Note(site, f"{what} by hand: {error}", leaves_site=True)
 
 

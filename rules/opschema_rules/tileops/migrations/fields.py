@@ -1,4 +1,4 @@
-"""Fields of entries by their path: where they stand, how they go, and where the tree puts a key."""
+"""Fields of entries by path: their places, their removal, and where the tree puts a key."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from opschema_rules.tileops.model import OpEntry
 Path: TypeAlias = tuple[str | int, ...]
 
 _NAMED = frozenset({"inputs", "outputs", "params", "vars", "kernel_map", "static_dims", "constraints"})
-"""Mappings whose keys are names, so that one of them says how any other is written."""
+"""Mappings with names as keys, so that one of them shows how any other is written."""
 
 
 class Slot(NamedTuple):
-    """A mapping of an entry that may have the field, and what stands there now."""
+    """A mapping of an entry that may have the field, and its current value."""
 
     entry: OpEntry
     path: Path
@@ -63,7 +63,7 @@ def read_value(text: str) -> Data:
 
 
 def slots(entry: OpEntry, path: Sequence[str]) -> Iterator[Slot]:
-    """The places in an entry that a path means; `*` is any key or item, and is never made where there is none."""
+    """Yield the places in an entry that a path refers to; `*` is any key or item, and is never created."""
     yield from _slots(entry, entry.node, (), tuple(path))
 
 
@@ -100,7 +100,9 @@ def text_of(slot: Slot) -> str | None:
 
 
 def drop_fields(draft: Draft, entries: Sequence[OpEntry], groups: Iterable[Sequence[Slot]]) -> Iterator[Note]:
-    """Draft that fields go, those of one mapping in a group; noted are groups that cannot go, or not beside the others."""
+    """Draft the removal of fields, those of one mapping in a group; yield notes on groups that cannot be removed, or not
+    together with others.
+    """
     drafted: dict[str, list[Edit]] = {}
     for group in groups:
         file = group[0].entry.file
@@ -118,7 +120,7 @@ def drop_fields(draft: Draft, entries: Sequence[OpEntry], groups: Iterable[Seque
 
 
 def field_edits(entries: Sequence[OpEntry], group: Sequence[Slot]) -> list[Edit]:
-    """Take fields out of one mapping, or that mapping where nothing would be left of it and the tree does not write it as `{}`.
+    """Remove fields from one mapping, or the mapping if nothing would be left and the tree does not write it as `{}`.
 
     Raises:
         YamlEditError, ValueError: the editor refuses.
@@ -134,7 +136,7 @@ def field_edits(entries: Sequence[OpEntry], group: Sequence[Slot]) -> list[Edit]
 
 
 def _may_be_empty(entries: Sequence[OpEntry], path: Path) -> bool:
-    """Whether the tree writes the mapping at a path as `{}` rather than leaving it out; one that an author named stays."""
+    """Whether the tree writes the mapping at a path as `{}` instead of omitting it; one that an author named stays."""
     if _is_chosen(path, len(path) - 1):
         return True
     found = [slot.node for entry in entries for slot in slots(entry, [str(step) for step in path])]

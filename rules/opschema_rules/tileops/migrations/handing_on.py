@@ -21,7 +21,7 @@ def takes_any_input(calls: CallSites, target: FunctionRef) -> bool:
 
 
 def _passes(call: Expr, this: str, unpacked: set[str]) -> bool:
-    """Whether a call is one of a method in ``METHODS`` on the instance, with all that came by name."""
+    """Whether a call is of a method in ``METHODS`` on the instance, with all keyword arguments passed on."""
     holder, _, name = call.items[0].text.rpartition(".")
     if not this or holder != this or name not in METHODS:
         return False
@@ -30,7 +30,7 @@ def _passes(call: Expr, this: str, unpacked: set[str]) -> bool:
 
 
 def instances(site: CallSite, entries: Iterable[OpEntry]) -> Iterator[OpEntry]:
-    """The entries whose op may be the instance on which a method of it calls another."""
+    """Yield the entries whose op may be the instance on which one of its methods calls another."""
     for entry in entries if site.owner is not None else ():
         ref = entry.op_class
         if isinstance(ref, ClassRef) and site.owner in entry.manifest.program.lineage(ref):

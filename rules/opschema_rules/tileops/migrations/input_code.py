@@ -30,7 +30,7 @@ from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
 
 def _renamed(old: str, new: str) -> dict[str, str]:
-    """Parameter names and what they become."""
+    """Return parameter names and their new names."""
     return {old: new, f"{old}_shape": f"{new}_shape"}
 
 
@@ -87,7 +87,7 @@ class InputCode:
         self._prose: dict[str, list[Span]] = {}
 
     def rewrite(self) -> list[Note]:
-        """Draft the edits; what is left comes back."""
+        """Draft the edits. Return notes on what remains."""
         found: dict[FunctionKey, FunctionRef] = {}
         for entry in self.entries:
             found.update((key_of(ref), ref) for ref, _ in old_parameters(entry, self.old, self.new))
@@ -190,10 +190,10 @@ class InputCode:
             except LeftAlone as left:
                 yield Note(left.place, left.reason)
         elif any(meant):
-            yield Note(place, f"this calls ops of which only some have `{passed[0]}` renamed")
+            yield Note(place, f"this calls several ops, and only some have `{passed[0]}` renamed")
 
     def _unpacked(self, site: CallSite, methods: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
-        """A note where a dict that is unpacked may have the old name."""
+        """Yield a note if an unpacked dict may have the old name."""
         if any(key_of(target) in methods for target in site.targets or ()):
             text = f"this may pass `{self.old}`, which is now `{self.new}`"
             yield from (Note(Place(site.file.path, value.span), text) for value in site.unpacked)

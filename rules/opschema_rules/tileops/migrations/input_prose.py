@@ -25,7 +25,8 @@ def prose(tree: PythonTree) -> list[Span]:
 def rename_words(
     rewrite: Rewrite, function: cst.FunctionDef, texts: Sequence[Span], names: Sequence[str], old: str, new: str
 ) -> Iterator[Span]:
-    """Rename an input in those of ``texts`` that lie in a function, where it is surely meant; the others that say it come back.
+    """Rename an input in those of ``texts`` that are in a function, where the input is clearly meant; yield the spans of other
+    mentions.
 
     ``names`` are the parameters that are renamed: the input, or ``<input>_shape``, which is then renamed in prose wherever
     it stands. Of a name of one letter nothing comes back: most such words are none.
@@ -73,7 +74,7 @@ def _documented(text: str, name: str) -> Iterator[Span]:
 
 
 def _subject(text: str, name: str) -> Iterator[Span]:
-    """The name where a message begins with it and says what must hold of it."""
+    """Yield the name at the beginning of a message that states a requirement on it."""
     match = re.match(rf"{re.escape(name)}(?= (?:must|should|has|is|needs|cannot|does)\b)", text)
     if match:
         yield Span(*match.span())
@@ -107,7 +108,7 @@ def _speaks_of(tree: PythonTree, part: cst.CSTNode, name: str) -> bool:
 
 
 def _within(span: Span, places: set[Span]) -> Iterator[Span]:
-    """Places of a file as places in a stretch of it."""
+    """Convert places of a file to places in a stretch of it."""
     for start, end in places:
         if span.start <= start < span.end:
             yield Span(start - span.start, end - span.start)

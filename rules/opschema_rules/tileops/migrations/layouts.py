@@ -37,7 +37,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The layout of a file's entries: below which line (``ops:``, empty where there is none), and in which column."""
+    """The layout of a file's entries: the line above them (``ops:``, or empty), and their column."""
 
     opening: str = ""
     indent: int = 0
@@ -91,7 +91,7 @@ def _last(node: Node) -> Node:
 
 
 def _starts(file: YamlFile, owner: Node) -> list[int]:
-    """The start of each entry's text: behind the one above, the first with the comments directly above it."""
+    """Return the start of each entry's text: after the previous one, the first with the comments directly above it."""
     found: list[int] = []
     source = file.source
     for number, (key, _) in enumerate(owner.pairs()):
@@ -110,7 +110,7 @@ def _below_opening(file: YamlFile, owner: Node) -> int:
     """The line below ``ops:``."""
     key = next(key for key, value in (file.root.pairs() if file.root is not None else ()) if value is owner)
     if file.root is not None and len(file.root.items) > 2:
-        raise Unfit(Place(file.path, key.span), "other keys stand beside it")
+        raise Unfit(Place(file.path, key.span), "there are other keys next to it")
     return file.source.line_span(line_of(file, key.end) + 1).start
 
 
@@ -136,7 +136,7 @@ def crossing(file: YamlFile, groups: Iterable[Sequence[Span]]) -> Node | None:
 
 
 def indented(text: str, before: int, after: int) -> str:
-    """Lines moved from one column to another; blank ones and comments that stand further left keep what they can."""
+    """Return lines moved from one column to another; blank ones and comments further left keep what they can."""
     if before == after:
         return text
     lines = text.splitlines(keepends=True)
@@ -153,7 +153,7 @@ def _moved(line: str, by: int) -> str:
 
 
 def put_together(parts: Parts, layout: Layout, kept: Sequence[Chunk], added: Sequence[tuple[Chunk, Layout]]) -> str:
-    """A file with the entries that stay, as they are, and behind them entries that come from elsewhere.
+    """Return a file with the entries that stay, unchanged, followed by entries from other files.
 
     ``parts`` give the text above the entries and the line end. Each added entry has a blank line above it.
     """

@@ -15,7 +15,7 @@ from opschema_rules.tileops.signature import bound_names, parsed, shape_rules, s
 
 
 class _Text(NamedTuple):
-    """An expression that stays: what it is, where it stands, and the names in it."""
+    """A remaining expression: its kind, its place, and the names in it."""
 
     what: str
     node: Node
@@ -36,7 +36,7 @@ class Leftover:
 
     @cached_property
     def related(self) -> frozenset[str]:
-        """Names in the rules that remain: a row still gives them its values."""
+        """The names in the remaining rules: a row still gives them values."""
         return frozenset(name for _, _, names in self._rules if not names <= self.names for name in names)
 
     @cached_property
@@ -47,7 +47,7 @@ class Leftover:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Names that shapes, static dimensions and the rules that stay give a value."""
+        """The names that shapes, static dimensions and the remaining rules give a value."""
         rules = (
             name for rule, found, _ in self._rules if rule.index not in self.removed for name in bound_names(found)
         )
@@ -90,7 +90,7 @@ class Leftover:
 
 
 def constraints(entry: OpEntry) -> Iterator[tuple[str, Node, str]]:
-    """The restrictions of declared dimensions that are text: the tensor, where it stands, and what it says."""
+    """Yield the textual restrictions of declared dimensions: the tensor, the place, and the text."""
     for tensor in entry.tensors:
         owner = tensor.attribute("constraints")
         owner = entry.file.document.follow(owner) if owner is not None else None

@@ -20,7 +20,7 @@ from opschema_rules.tileops.rules.sources import op_class, source_path
 
 
 class _Move(msgspec.Struct, frozen=True):
-    """One path, or name of a kernel, and what to write for it; None where that is not known, with what is not."""
+    """One path, or name of a kernel, and its replacement; None if that is not known, with the unknown part."""
 
     entry: OpEntry
     key: str

@@ -18,7 +18,7 @@ BY_NAME = "by its name alone"
 
 
 class Found(NamedTuple):
-    """The present path of a file, or several if it was split; ``doubt`` says what that rests on, if on less than a class."""
+    """The present path of a file, or several if it was split; ``doubt`` is the evidence, if it is weaker than a class."""
 
     paths: tuple[str, ...]
     doubt: str = ""
@@ -123,7 +123,9 @@ def _by_name(fault: Fault) -> Iterator[Found]:
 
 
 def _alike(fault: Fault) -> Iterator[Found]:
-    """The file that only the case of its path tells from the old one, the only one of its name, or with the same folders above."""
+    """Yield the file whose path only differs in case from the old one, the only one of its name, or the one with the same
+    folders above.
+    """
     manifest, path = fault.entry.manifest, fault.path
     same = [item for item in manifest.definitions.files if fault.written(item).lower() == path.lower()]
     named = manifest.definitions.all_of_basename(path)

@@ -39,7 +39,7 @@ class ParamCode:
         self.workbench = Workbench(draft)
 
     def rewrite(self) -> Iterator[Note]:
-        """Draft the edits, and settle; what is left comes back."""
+        """Draft the edits; yield notes on what remains."""
         notes: list[Note] = []
         found = {key_of(ref): ref for entry in self.entries for ref in methods_with(entry, self.name)}
         done = {key: ref for key, ref in found.items() if self._drop(ref, notes)}
@@ -91,7 +91,7 @@ class ParamCode:
             if len(meant) == 1 and all(key in done for key in keys):
                 yield from self._drop_argument(site, meant.pop(), done)
             elif meant and self.name in site.call.keywords:
-                text = f"this calls ops of which only some still take `{self.name}`"
+                text = f"this calls several ops, and only some still take `{self.name}`"
                 yield Note(Place(site.file.path, site.call.span), text)
 
     def _drop_argument(

@@ -20,7 +20,7 @@ from opschema_rules.tileops.signature import STATIC_DIM, parsed, static_dims
 
 
 class ParamTexts:
-    """One parameter of one entry and its value; ``edits`` and ``notes`` are what folding it comes to."""
+    """One parameter of one entry and its value; ``edits`` and ``notes`` are the results of folding it."""
 
     def __init__(self, entry: OpEntry, name: str, value: Data) -> None:
         self.entry = entry
@@ -80,7 +80,7 @@ class ParamTexts:
         return False
 
     def _folded(self, node: Node, text: str) -> str | None:
-        """The text with the value in it; None where it does not use the parameter."""
+        """Return the text with the value in it; None if it does not use the parameter."""
         expression = parsed(text)
         if expression is None or all(use.name != self.name for use in expression.names()):
             return None
@@ -105,7 +105,7 @@ class ParamTexts:
 
 
 def _literal(value: Data) -> str | None:
-    """The value as an operand of an expression; None where it has no such form."""
+    """Return the value as an operand of an expression; None if it has no such form."""
     if isinstance(value, list | dict) or (isinstance(value, float) and not math.isfinite(value)):
         return None
     negative = isinstance(value, int | float) and not isinstance(value, bool) and repr(value).startswith("-")

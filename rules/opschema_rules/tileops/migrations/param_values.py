@@ -1,4 +1,4 @@
-"""The values that rows and calls give a parameter."""
+"""The values of a parameter in rows and calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same: of numbers their size, but a bool is not a number."""
+    """Whether two values are the same: numbers by value, but a bool is not a number."""
     if type(one) in (int, float) and type(other) in (int, float):
         return one == other
     return repr(one) == repr(other)
@@ -58,7 +58,7 @@ def literal(evaluator: Evaluator, site: CallSite, expr: Expr) -> Folded | None:
 
 
 class OtherValues:
-    """Rows and calls of some ops of one manifest that give a parameter another value than the one it is fixed to."""
+    """Rows and calls of some ops of one manifest with a value of a parameter other than the one it is fixed to."""
 
     def __init__(self, draft: Draft, entries: Sequence[OpEntry], name: str, value: Data) -> None:
         self.name = name
@@ -81,7 +81,7 @@ class OtherValues:
         return f"this {what} {value!r} for `{self.name}`, not {self.value!r}"
 
     def check(self, entry: OpEntry) -> None:
-        """Check that an entry's rows and its op's calls give no other value.
+        """Check that an entry's rows and its op's calls have no other value.
 
         Raises:
             LeftAlone: one does.

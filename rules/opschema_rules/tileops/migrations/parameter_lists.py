@@ -16,7 +16,7 @@ STAR = "*"
 
 
 def listed_names(function: cst.FunctionDef) -> list[str]:
-    """The names of the parameters up to ``**kwargs``, and `*` where it stands.
+    """Return the names of the parameters up to ``**kwargs``, including `*`.
 
     Raises:
         Refused: it has positional-only parameters or ``*args``.
@@ -32,7 +32,7 @@ def listed_names(function: cst.FunctionDef) -> list[str]:
 
 
 def reorder(rewrite: Rewrite, function: cst.FunctionDef, order: Sequence[str]) -> None:
-    """Write the parameters in another order; ``order`` holds the same names, and `*` as one of them or not.
+    """Write the parameters in another order; ``order`` holds the same names, with or without `*`.
 
     Raises:
         Refused: one without default would follow one with a default, or a comment stands among those that move.
@@ -65,7 +65,7 @@ def _nodes(params: cst.Parameters) -> list[cst.Param | cst.ParamStar]:
 def _place(
     tree: PythonTree, rewrite: Rewrite, slots: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode], star: int = -1
 ) -> None:
-    """Write each node where another one stands, a `*` before the one of number ``star``.
+    """Write each node in the place of another one, with a `*` before the node of number ``star``.
 
     Raises:
         Refused: a comment stands among those that move.
@@ -74,7 +74,7 @@ def _place(
     spans = [_span(tree, node) for node in slots]
     between = Span(_top(tree, spans[moved[0]]), tree.line_end(spans[moved[-1]].end)) if moved else Span(0, 0)
     if "#" in tree.text[between.start : between.end]:
-        raise Refused([Problem(between.start, "comments stand among the parameters that would move")])
+        raise Refused([Problem(between.start, "there are comments among the parameters that would move")])
     for at in moved:
         start, end = _span(tree, nodes[at])
         rewrite.replace(spans[at], (_star(tree, spans[at]) if at == star else "") + tree.text[start:end])
@@ -89,7 +89,7 @@ def _top(tree: PythonTree, slot: Span) -> int:
 
 
 def _star(tree: PythonTree, slot: Span) -> str:
-    """A `*` to stand before what is written at a slot, on a line of its own where that has one."""
+    """Return a `*` to write before a slot, on a line of its own if the slot has one."""
     alone = not tree.text[tree.line_start(slot.start) : slot.start].strip()
     return f"*,{_newline(tree, slot.start)}{tree.indent(slot.start)}" if alone else "*, "
 
@@ -141,14 +141,14 @@ def with_positional(
 
 
 def with_keyword_only(names: Sequence[str], wanted: Callable[[str], bool]) -> list[str]:
-    """The list with the wanted names behind the `*`."""
+    """Return the list with the wanted names after the `*`."""
     at = names.index(STAR)
     moved = [name for name in names[:at] if wanted(name)]
     return [*(name for name in names[:at] if not wanted(name)), STAR, *moved, *names[at + 1 :]]
 
 
 def with_star(names: Sequence[str], wanted: Callable[[str], bool], barred: Callable[[str], bool]) -> list[str]:
-    """The list with a `*` before those at its end that are wanted behind it, or barred from standing before it."""
+    """Return the list with a `*` before the names at its end that are wanted after it, or must not precede it."""
     at = len(names)
     while at and (wanted(names[at - 1]) or barred(names[at - 1])):
         at -= 1

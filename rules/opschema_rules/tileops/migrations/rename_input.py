@@ -1,4 +1,4 @@
-"""`rename-input`: an input under another name, in the signature, what is derived from it, and code."""
+"""`rename-input`: renames an input in the signature, in values derived from it, and in code."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _renaming(entry: OpEntry, options: RenameInput) -> _Renaming | None:
 
 
 def _keys(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Node, str, str]]:
-    """The mappings that have the old name as a key, with the key and what it becomes."""
+    """Yield the mappings that have the old name as a key, with the key and its new name."""
     inputs = entry.get("signature", "inputs")
     for owner in [*([inputs] if inputs is not None else []), *combo_rows(entry)]:
         if owner.pair(old) is not None:
@@ -187,7 +187,7 @@ def _rewrite_entry(draft: Draft, renaming: _Renaming, options: RenameInput) -> I
 
 
 def _rewrite_comment(draft: Draft, entry: OpEntry, span: Span, options: RenameInput) -> Iterator[Note]:
-    """Rename what is surely meant; a plain word of more than one letter is noted."""
+    """Rename clear mentions; yield a note on a plain word of more than one letter."""
     text = entry.file.source.text[span.start : span.end]
     sure = [*code_like(text, options.old), *occurrences(text, f"{options.old}_shape")]
     for start, _ in sure:

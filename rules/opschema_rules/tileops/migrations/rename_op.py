@@ -25,7 +25,7 @@ from opschema_rules.tileops.proofs import ROWS
 _LONGEST_ADDRESS = 500
 _ADDRESS = re.compile(r"""\w://[^\s()<>"'`]*\Z""")
 _OPERATOR = re.compile(r"(?:::|\btorch[\s\\]*\.[\s\\]*ops[\s\\]*\.[\s\\]*\w+[\s\\]*\.[\s\\]*)\Z")
-"""What stands before the name of a registered operator."""
+"""The text before the name of a registered operator."""
 
 
 class RenameOp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class RenameOp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
-    """The entry that is renamed; none where the new name stands there already."""
+    """Yield the entry to rename; none if the new name already exists."""
     entries = all_entries(draft)
     found = [entry for entry in entries if entry.name == options.old]
     taken = [entry for entry in entries if entry.name == options.new]
@@ -145,7 +145,7 @@ class _Renaming(msgspec.Struct, frozen=True):
         return cls(draft, entry, options.old, options.new, named, paths)
 
     def obstacle(self) -> str:
-        """The reason why the class cannot be renamed, so that nothing is; empty if there is none."""
+        """Return why the class cannot be renamed, so that nothing is; empty if it can."""
         file = self.entry.op_file
         if file is None or self.old not in file.classes:
             return ""

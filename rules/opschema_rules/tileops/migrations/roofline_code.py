@@ -39,7 +39,7 @@ class RooflineCode:
         self.workbench = Workbench(draft)
 
     def rewrite(self) -> Iterator[Note]:
-        """Draft the edits; what is left comes back."""
+        """Draft the edits; yield notes on what remains."""
         done: dict[FunctionKey, FunctionRef] = {}
         for ref, users in self._functions():
             keeping = [entry.name for entry in users if entry.input(self.old) is not None]
@@ -93,7 +93,7 @@ class RooflineCode:
     def _rename_reads(
         self, rewrite: Rewrite, node: cst.FunctionDef, ref: FunctionRef, users: Sequence[OpEntry], old: str
     ) -> Iterator[Note]:
-        """Rename what a function reads of an op or row, unless the op's own code gives that its name."""
+        """Rename a function's reads of an op or row, unless the op's own code provides the name."""
         reads = list(_reads(rewrite.tree, node, old, frozenset(param.name for param in ref.function.params)))
         strings = [item for item in rewrite.tree.walk(node) if _is_string(item, old)]
         sure = {span for span, is_sure in reads if is_sure}
@@ -107,7 +107,7 @@ class RooflineCode:
             yield Note(Place(ref.file.path, span), text)
 
     def _is_given(self, entry: OpEntry, name: str) -> bool:
-        """Whether the op gives the name itself: it has a parameter of it, or its class's file an attribute, argument or string."""
+        """Whether the op itself provides the name: as a parameter, or as an attribute, argument or string in its class's file."""
         if entry.param(name) is not None:
             return True
         found = entry.op_class
@@ -117,7 +117,7 @@ class RooflineCode:
         return any(given.search(self.draft.text(path)) for path in files)
 
     def _rename_arguments(self, done: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
-        """Rename what calls of the functions pass by name."""
+        """Rename the keywords in calls of the functions."""
         calls = CallSites(self.entries[0].manifest.program)
         for path in paths_with_any(self.draft, {ref.function.name for ref in done.values()}):
             file = self.draft.project.python(path)
@@ -153,7 +153,9 @@ def _module(entry: OpEntry) -> tuple[str | None, str]:
 def _reads(
     tree: PythonTree, function: cst.FunctionDef, name: str, params: frozenset[str]
 ) -> Iterator[tuple[Span, bool]]:
-    """Places where a function reads an attribute or key of that name, and whether surely from what it was given."""
+    """Yield the places where a function reads an attribute or key of that name, and whether the object is known to be its
+    argument.
+    """
     targets = (node.target for node in tree.walk(function) if isinstance(node, cst.AssignTarget))
     given = {*params, *(target.value for target in targets if isinstance(target, cst.Name))}
     for node in tree.walk(function):

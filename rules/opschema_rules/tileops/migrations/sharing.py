@@ -25,7 +25,7 @@ def others(manifest: Manifest, ref: FunctionRef, chosen: Collection[OpEntry]) ->
 
 
 def definitions(owner: ClassRef, name: str) -> list[Function]:
-    """The functions of a class's body that have a name: several are overloads, or stand under conditions."""
+    """Return the functions of a class body with a name: several are overloads, or are under conditions."""
     return [function for function in owner.cls.body.functions if function.name == name]
 
 

@@ -1,4 +1,4 @@
-"""`split-manifest`: one file for each family, or for each group that is told."""
+"""`split-manifest`: writes one file for each family, or for each given group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 class SplitManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``into`` is the entries' key that names their file, or names files and the ops in each (``math: Exp*, Log*; logic:
-    And*``); ``folder`` is where new files go, ``file`` restricts what is split, and ``ops`` decides about a top-level
+    And*``); ``folder`` is the folder of new files, ``file`` restricts what is split, and ``ops`` decides about a top-level
     ``ops:``.
     """
 
@@ -105,13 +105,13 @@ def _folder(manifest: Manifest, entry: OpEntry, options: SplitManifest) -> str:
 
 
 def _stem(entry: OpEntry, options: SplitManifest) -> str | None:
-    """The name of the entry's file; None where its key does not give one."""
+    """Return the name of the entry's file; None if its key does not give one."""
     name = entry.text_at(*read_path(options.into))
     return name if name is not None and _FILE_NAME.fullmatch(name) else None
 
 
 def _check_key(draft: Draft, options: SplitManifest) -> None:
-    """Check that the key which names files is one that an entry has as text: any other moves nothing.
+    """Check that an entry has the key that names files, with a text: any other key moves nothing.
 
     Raises:
         OptionError: none has.

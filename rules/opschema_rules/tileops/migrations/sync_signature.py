@@ -1,4 +1,4 @@
-"""`sync-signature`: what manifest and code say of parameters made the same, after the side that is told."""
+"""`sync-signature`: makes parameters in manifest and code agree, following the given side."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SyncSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
 
 class _Section(msgspec.Struct, frozen=True):
-    """A section of an entry whose keys stand in another order than the code's parameters."""
+    """A section of an entry with keys in another order than the code's parameters."""
 
     entry: OpEntry
     name: str
@@ -43,7 +43,7 @@ def find(draft: Draft, options: SyncSignature) -> Iterator[Site]:
     what = words_of(options.what)
     for word in what:
         if word not in WHAT:
-            raise OptionError(f"`{word}` is none of `kw_only`, `defaults`, `order`")
+            raise OptionError(f"`{word}` is not one of `kw_only`, `defaults`, `order`")
     ops = [_implementation(entry) for entry in named(all_entries(draft), options.op)]
     found = [op for op in ops if op is not None]
     yield from _in_manifest(found, what) if options.side == "code" else _in_code(found, what)
@@ -84,9 +84,9 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
     `from=code` changes the manifest: `kw_only: true` is added or removed, `default` added, set or removed, inputs and
     parameters are written in the order of `forward()` and `__init__()`, each with its comments.
 
-    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough,
-    comes where there is none and goes where nothing is left behind it (parameters that an op has for itself, such as
-    `kernel_map`, stand behind it), get or lose their default, or stand in the order of the manifest, as do the inputs of
+    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough, is
+    added where there is none, and is removed where nothing follows it. (Parameters that only the op has, such as
+    `kernel_map`, follow it.) They get or lose their default, or are put into the order of the manifest, as are the inputs of
     `forward()`. A method that ops share changes only if all their entries say the same. Calls that pass moved parameters by
     position, or omit one that has no default any more, are reported as notes.
 

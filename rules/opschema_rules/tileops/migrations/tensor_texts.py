@@ -31,7 +31,7 @@ class TensorText(msgspec.Struct, frozen=True):
 
 
 def tensor_texts(entry: OpEntry, name: str) -> Iterator[TensorText]:
-    """The scalars of an entry that name the tensor ``name``; a dimension or variable that is called the same is none."""
+    """Yield the scalars of an entry that name the tensor ``name``, without dimensions or variables of the same name."""
     for node, text, spans in _found(entry, name):
         if spans:
             yield TensorText(node, text, tuple(spans))

@@ -31,16 +31,16 @@ def longer_names(text: str, word: str) -> Iterator[tuple[Span, str]]:
 
 
 def is_history(path: str) -> bool:
-    """Whether a file tells what was: it is not rewritten."""
+    """Whether a file records history: it is not rewritten."""
     return _HISTORY.search(path) is not None
 
 
 def has_any(text: str, words: Collection[str]) -> bool:
-    """Whether a text has one of the words as a whole identifier."""
+    """Whether a text contains one of the words as an identifier."""
     return any(match.group() in words for match in _IDENTIFIER.finditer(text))
 
 
 def paths_with_any(draft: Draft, words: Collection[str]) -> list[str]:
-    """The Python files whose text has one of the words as a whole identifier."""
+    """Return the Python files whose text contains one of the words as an identifier."""
     found = (draft.project.source(path) for path in draft.project.workspace.files if path.endswith(".py"))
     return [source.path for source in found if source is not None and has_any(source.text, words)]

@@ -16,7 +16,7 @@ _SECTIONS = (("inputs", "forward"), ("params", "__init__"))
 
 
 def misordered(op: OpImplementation) -> Iterator[tuple[str, list[str]]]:
-    """The sections whose keys stand in another order than a method's positional parameters, with the keys in that order."""
+    """Yield the sections with keys in another order than a method's positional parameters, with the keys in that order."""
     for section, name in _SECTIONS:
         owner, method = op.entry.get("signature", section), method_of(op, name)
         if owner is None or method is None or not owner.is_mapping:

@@ -1,4 +1,4 @@
-"""An entry's declaration of its benchmark, against what the benchmark does."""
+"""An entry's declaration of its benchmark, against the benchmark's code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 WORKLOADS = ("load_workloads", "workloads_to_params")
-"""Functions that give a benchmark the workload rows of the op that their first argument names."""
+"""Functions that return the workload rows of the op named in their first argument."""
 
 What = Literal["workloads", "roofline"]
 _EACH: tuple[What, What] = ("workloads", "roofline")
@@ -175,7 +175,7 @@ def _diagnostic(case: _Case, text: str) -> Diagnostic:
 
 
 def is_driven(entry: OpEntry) -> bool:
-    """Whether each benchmark of an entry surely takes the op's workloads and roofline from the manifest."""
+    """Whether each benchmark of an entry is known to take the op's workloads and roofline from the manifest."""
     manifest = entry.manifest
     found = [(node, manifest.locate(path)) for node, path in entry.source_paths("bench")]
     cases = [_Case(entry, path, node) for node, path in found if path is not None]
@@ -235,7 +235,7 @@ class _Reading(msgspec.Struct):
 
 
 def _does(what: What, case: _Case, readings: Mapping[str, _Reading]) -> bool | None:
-    """Whether a benchmark does it for an op; None where the text alone does not show it."""
+    """Whether a benchmark does it for an op; None if the text alone does not show it."""
     found, name = readings.get(case.path), case.entry.name
     if found is None:
         return None
@@ -299,6 +299,6 @@ def _last(call: Expr) -> str:
 
 
 def _argument(manifest: Manifest, file: PythonFile, call: Expr) -> object:
-    """The op that a call names; None where that is computed."""
+    """Return the op that a call names; None if that is computed."""
     folded = manifest.evaluator.fold(file, call.items[1]) if len(call.items) > 1 else None
     return folded.value if isinstance(folded, Folded) else None

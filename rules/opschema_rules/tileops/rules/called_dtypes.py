@@ -75,7 +75,7 @@ def dtype_refused(ops: Implementations) -> Iterator[Diagnostic]:
 
 
 def _outcomes(ops: Implementations) -> Iterator[tuple[OpImplementation, FunctionRef, DtypeOutcome]]:
-    """The outcomes of the hand-written methods of implemented ops, as far as they are known."""
+    """Yield the outcomes of the hand-written methods of implemented ops, if they are known."""
     for op in judged_ops(ops, "validate-dtypes"):
         outcome, method = dtype_outcome(op), op.method(VALIDATE)
         if method is not None and outcome.known:
@@ -95,7 +95,7 @@ def _refusal(op: OpImplementation, method: FunctionRef, refused: list[RefusedDty
 
 
 def _blamed(entry: OpEntry, refused: list[RefusedDtypes]) -> str:
-    """The input whose dtype is the same in all combinations that are refused, and has others; the first where there is none."""
+    """Return the input whose dtype is the same in all rejected combinations but has others; the first input if there is none."""
     names = [item.name for item in entry.inputs if item.name in refused[0].dtypes]
     for name in names:
         several = len(entry.dtypes.dtypes.get(name, ())) > 1

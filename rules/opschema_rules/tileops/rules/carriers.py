@@ -1,4 +1,4 @@
-"""Carriers: 0-dim tensors, in the manifest and in the code, that stand in for a dtype and a device."""
+"""Carriers: 0-dim tensors, in the manifest and in the code, that stand for a dtype and a device."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def construction(ops: Implementations) -> Iterator[Diagnostic]:
     they are run, which needs a device. The rule reads the calls by the class's name in the files that `source.bench` and
     `source.test` of any entry name: a keyword that the constructor does not have, too many positional arguments, a parameter
     that is given twice, or a required one that is not given. Calls with `*` or `**` are not checked, and neither are names that
-    something else may stand behind than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper
+    may refer to something else than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper
     of such a test), and calls in `try`, in a lambda, or under a condition that asks for more than arguments and devices.
 
     Bad:
@@ -89,7 +89,7 @@ def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diag
 
 
 def _is_sure(op: OpImplementation, path: str, call: Construction) -> bool:
-    """Whether what looks like a call is one of the op's own class, and must work."""
+    """Whether an apparent call is one of the op's own class, and must succeed."""
     file, bodies = op.entry.manifest.project.python(path), op.entry.manifest.evaluator.bodies
     if file is None or _is_patched(file.source.text, call.name):
         return False
@@ -115,7 +115,7 @@ def _is_patched(text: str, name: str) -> bool:
 
 
 _PATCHED = r"(?:setattr|patch|object)\(\s*[\"']?(?:[\w.]*\.)?{0}\b|\b{0}\.__(?:init|new)__\s*="
-"""Code that may give a class another constructor, or its name another class."""
+"""Code that may give a class another constructor, or rebind its name."""
 
 
 def _named(params: Sequence[Param]) -> set[str]:

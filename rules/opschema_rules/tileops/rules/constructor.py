@@ -79,7 +79,7 @@ _KINDS = {
     **dict.fromkeys(("list", "List", "tuple", "Tuple", "Sequence", "Iterable", "Size"), "array"),
     **{name: name for name in ("bool", "str", "dict", "dtype", "device", "Callable", "Tensor")},
 }
-"""Words of type expressions that tell kinds of values apart."""
+"""Words in type expressions that distinguish kinds of values."""
 
 
 def _declared_type(op: OpImplementation, name: str) -> str:
@@ -96,7 +96,7 @@ def _kinds_in(text: str) -> set[str]:
 
 
 def _are_alike(declared: set[str], taken: set[str]) -> bool:
-    """Whether a parameter of the code may be the one that is declared; a tensor is not a param."""
+    """Whether a parameter of the code may be the declared one; a tensor is not a param."""
     return taken != {"Tensor"} and (not declared or not taken or not declared.isdisjoint(taken))
 
 

@@ -71,7 +71,7 @@ def _foreign_inputs(op: OpImplementation) -> dict[str, str]:
 
 
 def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot], suffix: str = "") -> Iterator[Drift]:
-    """Describe how a method fails to take ``wanted`` arguments by name: the inputs, with ``suffix`` behind their names."""
+    """Describe how a method fails to take ``wanted`` arguments by name: the inputs, with ``suffix`` after their names."""
     method = method_of(op, name)
     if method is None or "abstractmethod" in " ".join(method.ref.function.decorator_names):
         return
@@ -175,7 +175,7 @@ def _infer_outputs(op: OpImplementation) -> Iterator[Drift]:
 
 
 def _literal_keys(method: Method, value: Expr) -> dict[str, Span] | None:
-    """The keys of a dictionary display, or of ``dict(name=...)``, with their places; None where one is not constant."""
+    """Return the keys of a dictionary display, or of ``dict(name=...)``, with their places; None if one is not constant."""
     if value.callee == "dict" and len(value.items) > 1:
         named = value.args
         return {name: item.span for name, item in named} if all(name.isidentifier() for name, _ in named) else None

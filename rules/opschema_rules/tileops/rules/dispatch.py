@@ -120,8 +120,8 @@ def dispatch_call(ops: Implementations) -> Iterator[Diagnostic]:
 
 
 class _Construction(msgspec.Struct, frozen=True):
-    """The constructors that an op runs, its own first, and whether they get to ``dispatch_kernel``; ``elsewhere`` if only
-    through another method, where that is not allowed.
+    """The constructors that an op runs, its own first, and whether they reach ``dispatch_kernel``; ``elsewhere`` if only through
+    another method, where that is not allowed.
     """
 
     constructors: list[Method]
@@ -130,7 +130,7 @@ class _Construction(msgspec.Struct, frozen=True):
 
 
 def _constructions(ops: Iterable[OpImplementation], *, strict: bool) -> dict[str, _Construction]:
-    """How ops are constructed, by their names, where that is known."""
+    """Return how ops are constructed, by name, if that is known."""
     built = ((op, _construction(op, strict=strict)) for op in ops)
     return {op.name: construction for op, construction in built if construction is not None}
 
@@ -150,7 +150,7 @@ def _construction(op: OpImplementation, *, strict: bool) -> _Construction | None
 def _dispatch_call(
     op: OpImplementation, construction: _Construction | None, sound: set[tuple[str, int]]
 ) -> Iterator[Drift]:
-    """The deepest constructor that is given the kernels and drops them, for all ops that run it."""
+    """Yield the innermost constructor that gets the kernels and drops them, for all ops that run it."""
     if construction is None or not construction.constructors:
         return
     own, *bases = construction.constructors
@@ -166,12 +166,12 @@ def _dispatch_call(
 
 
 MAX_METHODS = 50
-"""Most methods that are followed from one constructor."""
+"""Maximum number of methods to follow from one constructor."""
 
 
 class _Search:
-    """Follows a constructor's calls to ``self.dispatch_kernel()``; every answer is None where that cannot be known. A
-    ``strict`` search follows constructors only.
+    """Follows a constructor's calls to ``self.dispatch_kernel()``; an answer is None if it cannot be known. A ``strict`` search
+    only follows constructors.
     """
 
     def __init__(self, op: OpImplementation, *, strict: bool = False) -> None:

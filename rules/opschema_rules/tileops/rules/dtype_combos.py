@@ -124,7 +124,7 @@ def _is_text(node: Node) -> bool:
 
 
 def _pinned(name: str, texts: dict[str, str]) -> str | None:
-    """The dtype of a column, through ``same_as`` within the row; None where it has none."""
+    """Return the dtype of a column, through ``same_as`` in the row; None if it has none."""
     for _ in range(len(texts)):
         tokens = parse_dtypes(texts.get(name, "")).tokens
         if len(tokens) != 1 or tokens[0].kind not in ("dtype", "same_as"):
@@ -136,7 +136,7 @@ def _pinned(name: str, texts: dict[str, str]) -> str | None:
 
 
 def _unknown_columns(entry: OpEntry, combo: Combo) -> Iterator[tuple[str, str | None]]:
-    """The columns that are no tensor, each with the tensor that it was probably meant to be: one that has no column."""
+    """Yield the columns that are not tensors, each with the tensor that was probably meant: one without a column."""
     names = {tensor.name for tensor in entry.tensors}
     free = names - combo.columns.keys()
     unknown = [name for name in combo.columns if name not in names]

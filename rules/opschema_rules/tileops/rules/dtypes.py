@@ -1,4 +1,4 @@
-"""Dtype expressions: names that torch knows, references to tensors that exist, promotion where it may stand."""
+"""Dtype expressions: names that torch knows, references to existing tensors, and the places where promotion is allowed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def unknown_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 MAX_REWRITTEN = 2_000
-"""Characters of a list of dtypes up to which one of them is fixed: each fix writes the list anew."""
+"""Maximum number of characters of a list of dtypes to fix one of them: each fix rewrites the list."""
 
 
 def _bad_token(entry: OpEntry, tensor: Tensor, problem: DtypeProblem) -> Iterator[Diagnostic]:
@@ -306,5 +306,5 @@ def _promotion(entry: OpEntry, tensor: Tensor, token: DtypeToken) -> Iterator[Di
         message = f"`{tensor.name}` is an input; `promote_int_to_float` says what an output is"
         yield Diagnostic(message, entry.at(entry.inner(node, token.span)), ops=(entry.name,))
     elif knows_all_tensors(entry) and entry.input(token.name) is None:
-        message = f"`promote_int_to_float({token.name})` must refer to an input, and `{token.name}` is none"
+        message = f"`promote_int_to_float({token.name})` must refer to an input, and `{token.name}` is not one"
         yield Diagnostic(message, entry.at(entry.inner(node, token.name_span)), ops=(entry.name,))

@@ -120,7 +120,7 @@ def roofline_code(subject: OpsWithOperators) -> Iterator[Diagnostic]:
 
 
 def _compared(subject: OpsWithOperators) -> Iterator[tuple[FunctionRef, Difference | None]]:
-    """The methods of ops whose counts are known, with what differs."""
+    """Yield the methods of ops with known counts, each with its difference."""
     for outcome in eager_outcomes(subject):
         method = runner(outcome.op.entry).written
         if method is not None and outcome.counts:

@@ -1,4 +1,4 @@
-"""Parameters of ``forward()``, against what the manifest declares."""
+"""Parameters of ``forward()``, against the manifest's declaration."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _order(op: OpImplementation) -> Iterator[Drift]:
 
 
 def _compared(op: OpImplementation) -> tuple[Method, Alignment] | None:
-    """The declared inputs, and the parameters that ``forward`` takes, against what it takes."""
+    """Return the alignment of the declared inputs with the parameters that ``forward`` takes."""
     method = method_of(op, "forward")
     inputs, params = op.entry.input_slots, op.entry.param_slots
     if method is None or inputs is None or params is None:

@@ -82,7 +82,7 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
 
 
 class _Taken(msgspec.Struct, frozen=True):
-    """An import that surely runs, the scope in which it stands, and the full name of the module that it takes from."""
+    """An import that always runs, the scope that contains it, and the full name of the module that it imports from."""
 
     file: PythonFile
     scope: Scope
@@ -117,7 +117,7 @@ def _taken(manifest: Manifest, paths: Iterable[str]) -> Iterator[_Taken]:
 
 
 def _importing(file: PythonFile, scope: Scope) -> Iterator[Scope]:
-    """A scope and those in it, but functions that import nothing."""
+    """Yield a scope and its nested scopes, except functions without imports."""
     yield scope
     for function in scope.functions:
         if file.source.text.find("import", *function.outer) >= 0:
@@ -139,7 +139,7 @@ def _doubtful(manifest: Manifest, taken: Iterable[_Taken]) -> Iterator[_Doubt]:
 
 
 def _binds(manifest: Manifest, file: PythonFile | None, path: str, name: str) -> bool:
-    """Whether a module surely binds a name: by its facts if it is parsed anyway, else by its text."""
+    """Whether a module is known to bind a name: by its facts if it is parsed anyway, otherwise by its text."""
     if file is not None:
         return name in file.classes or name in file.functions or name in file.imports or name in file.assigns
     return manifest.definitions.binds(path, name)
@@ -172,7 +172,7 @@ def _missing_modules(manifest: Manifest, taken: Iterable[_Taken]) -> Iterator[Di
 
 
 def _meant(manifest: Manifest, dotted: str, name: str) -> str | None:
-    """The module beside a missing one that has nearly its name and defines ``name``."""
+    """Return the module beside a missing one that has a similar name and defines ``name``."""
     program, (package, _, last) = manifest.program, dotted.rpartition(".")
     home = program.module_path(package) if package and program.module_path(dotted) is None else None
     if home is None or not home.endswith("/__init__.py") or program.may_exist(dotted):

@@ -99,7 +99,7 @@ def kernel_map(op: OpImplementation) -> Iterator[Diagnostic]:
 
 
 def _renamed(stated: dict[str, Data], dispatched: Dispatched) -> dict[str, str]:
-    """The keys that stand for one kernel on both sides under two names: one class, or else names that are close."""
+    """Return the keys that refer to one kernel on both sides under two names: the same class, or else similar names."""
     found: dict[str, str] = {}
     for name in stated.keys() - dispatched.kernels.keys():
         value = stated[name]
@@ -114,7 +114,7 @@ def _renamed(stated: dict[str, Data], dispatched: Dispatched) -> dict[str, str]:
 
 
 def dispatched_kernels(op: OpImplementation) -> dict[str, str] | None:
-    """The kernels of ``default_kernel_map`` by their keys; None where one is not known."""
+    """Return the kernels of ``default_kernel_map`` by key; None if one is not known."""
     found = op.method("default_kernel_map")
     dispatched = kernels_of(op, found) if found is not None else None
     if dispatched is None or not dispatched.complete:
@@ -125,14 +125,14 @@ def dispatched_kernels(op: OpImplementation) -> dict[str, str] | None:
 
 
 class _Kernel(msgspec.Struct):
-    """A key of the map: where it is written, and the classes that branches give it."""
+    """A key of the map: its place, and the classes that branches assign to it."""
 
     span: Span
     classes: set[str] = msgspec.field(default_factory=set)
     known: bool = True
 
     def differs(self, name: str) -> bool:
-        """Whether the key surely stands for other classes."""
+        """Whether the key is known to refer to other classes."""
         return self.known and name not in self.classes
 
 
@@ -191,7 +191,7 @@ def _attribute(op: OpImplementation, ref: FunctionRef, expr: Expr) -> ValueRef |
 
 
 def _named(file: PythonFile, name: str, hops: int = 8) -> str | None:
-    """The class's own name behind a name of a module, without opening the module that it comes from."""
+    """Return the class's own name for a module's name, without opening the module that it comes from."""
     if not name or "." in name or hops <= 0:
         return None
     imports, assigns = file.imports.get(name, []), file.assigns.get(name, [])

@@ -71,7 +71,7 @@ def kernel_map_key(op: OpImplementation) -> Iterator[Diagnostic]:
 
 
 def _absent(op: OpImplementation, function: Function, kernels: Collection[str]) -> Iterator[tuple[Expr, str]]:
-    """The keys, none of the map's, by which a method surely reads it."""
+    """Yield the keys missing from the map by which a method is known to read it."""
     bodies, ref = op.entry.manifest.evaluator.bodies, FunctionRef(op.ref.file, function, op.ref)
     body = bodies.defined(op.ref.file, function)
     for key in {key.span: key for key in _keys_read(body)}.values() if body is not None else ():
@@ -83,7 +83,7 @@ def _absent(op: OpImplementation, function: Function, kernels: Collection[str]) 
 _KEEPING = frozenset({"property", "cached_property", "abstractmethod", "override"})
 _READS = r"\s*\[(?![^\]\n]*\][ \t]*(?:[-+*/|]?=(?!=)|:[^=\n]+=))|\.(?:get|items|values)\("
 _CHANGES = re.compile(rf"(?<!kernel_map=self)\.kernel_map\b(?!{_READS})|[\"']kernel_map[\"']|def kernel_map\b")
-"""Uses of a map that may change it, or ask what it holds."""
+"""Uses of a map that may change it, or test its contents."""
 _ADDS = re.compile(
     r"(?m)^[ \t]*[\w.]+\[[ \t]*[\"'][^\]\n]*\][ \t]*=(?!=)|[({,]\s*[\"']\w+[\"']\s*:|\b(?:update|setdefault)\("
 )
@@ -138,8 +138,8 @@ def _keys_read(body: Body) -> Iterator[Expr]:
 
 
 def _values(body: Body, key: Expr) -> Iterator[Expr]:
-    """The expressions that a key may be; none for a variable that anything but plain assignments sets, or that one assignment
-    sets after another.
+    """Yield the expressions that a key may be; none for a variable that is set by anything but plain assignments, or whose
+    assignments follow one another.
     """
     if key.kind != "name" or "." in key.text:
         yield key
@@ -159,4 +159,4 @@ def _values(body: Body, key: Expr) -> Iterator[Expr]:
 
 
 MAX_WRITES = 8
-"""Most assignments to a variable that are followed."""
+"""Maximum number of assignments to a variable to follow."""

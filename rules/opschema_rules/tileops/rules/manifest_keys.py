@@ -1,4 +1,4 @@
-"""The names in a manifest: ops, and what an entry calls its inputs, params and promises."""
+"""The names in a manifest: ops, and an entry's names of its inputs, params and promises."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _a(noun: str) -> str:
 
 @rule("MAN105", "status-promise", fixable="unsafe", pure=True, proof=VALIDATOR)
 def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An entry promises what its status cannot keep.
+    """A `spec-only` entry makes a promise about its implementation.
 
     `torch_compile_fullgraph: true` promises that the implementation can be captured as one graph; a `spec-only` entry has
     no implementation that could. Either the status is out of date, or the promise is premature.
@@ -206,7 +206,7 @@ def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
                 entry,
                 "remove `torch_compile_fullgraph`",
                 lambda: remove_key(entry.file, entry.node, "torch_compile_fullgraph"),
-                "perhaps the op is implemented, and its status is what should change",
+                "perhaps the op is implemented, and its status should change",
             ),
             ops=(entry.name,),
         )

@@ -137,7 +137,7 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
 
 
 def _own(op: OpImplementation, writes: Writes) -> Iterator[Diagnostic]:
-    """Findings on attributes of the op that its operators write, of which no caller is told."""
+    """Yield findings on attributes of the op that its operators write without any declaration for callers."""
     key = op.entry.key_of("signature", "inputs") or op.entry.key
     declared = {f"self.{param.name}" for param in op.entry.params}
     for name, places in writes.own.items():

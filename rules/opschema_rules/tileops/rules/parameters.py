@@ -158,7 +158,7 @@ def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Itera
 
 
 def _is_unsettled(method: Method, declared: ParamDecl) -> bool:
-    """Whether the manifest's default is not a value of its own type, or given twice: the fault is there, not in the drift."""
+    """Whether the manifest's default is not a value of its own type, or repeated: then the fault is there, not in the drift."""
     entry = method.op.entry
     refused = entry.manifest.spec.knows("param-type") and is_refused(entry, declared)
     return refused or declared.doubtful("default")

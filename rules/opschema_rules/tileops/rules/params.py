@@ -127,7 +127,7 @@ def _settled_by_code(entry: OpEntry, param: ParamDecl) -> bool:
 
 def _null_default(entry: OpEntry, param: ParamDecl, stated: str, node: Node, default: Node) -> Diagnostic:
     in_code = next(_none_in_code(entry, param.name), None)
-    unsure = "" if in_code is not None else "the default may be what is wrong, not the type"
+    unsure = "" if in_code is not None else "the default may be wrong, not the type"
     wider = f"{stated} | None"
     return Diagnostic(
         f"`{param.name}` defaults to null, but its type `{stated}` does not admit `None`; declare `{wider}`",

@@ -131,7 +131,7 @@ def fake_output(subject: OpsWithOperators) -> Iterator[Diagnostic]:
 
 
 def _compared(subject: OpsWithOperators) -> Iterator[tuple[tuple[str, int], Difference | None]]:
-    """The fakes of each op, by file and place, with what differs."""
+    """Yield the fakes of each op, by file and place, each with its difference."""
     for outcome in fake_outcomes(subject):
         if outcome.mismatch is not None:
             fake = _ref(outcome.mismatch.fake)

@@ -114,7 +114,7 @@ def _outcomes(ops: Implementations) -> Iterator[OpOutcome]:
 
 
 def _first(outcome: OpOutcome) -> Mismatch | None:
-    """The mismatch to show: one of a row as it is written, if there is any."""
+    """Return the mismatch to show: one of a row as written, if there is any."""
     found = sorted(outcome.mismatches, key=lambda item: ("row", "completed", "derived").index(item.call.origin))
     return next(iter(found), None)
 
@@ -148,7 +148,7 @@ def _returned(entry: OpEntry, found: Mismatch) -> str:
 
 
 def readings(entry: OpEntry, call: DescribedCall) -> str:
-    """The values of a call: the shapes of the inputs that it passes, and the params that the row gives."""
+    """Return the values of a call: the shapes of its inputs, and the params in the row."""
     shapes = {name: shape for name, shape in call.shapes(entry).items() if shape is not None}
     params = {item.name: call.bound.values.get(item.name) for item in entry.params if item.name in call.bound.row.data}
     texts = [f"`{name}` is {describe(shape)}" for name, shape in shapes.items()]

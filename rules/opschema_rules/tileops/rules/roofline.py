@@ -103,7 +103,7 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _misshapen(entry: OpEntry) -> Iterator[tuple[str, Span]]:
-    """Messages and places of what formulas use and their layer does not have."""
+    """Yield messages and places of names that formulas use and their layer does not have."""
     if not entry.manifest.spec.knows("roofline-names"):
         return
     taken = (
@@ -168,7 +168,7 @@ def _misnamed(formula: Formula, taken: Set[str]) -> Iterator[tuple[str, Span]]:
     if not formula.name.isidentifier():
         yield f"the variable `{formula.name}` is not a Python name", formula.key.span
     elif formula.name in taken:
-        yield f"the variable `{formula.name}` hides what formulas know by that name; rename it", formula.key.span
+        yield f"the variable `{formula.name}` shadows a name that formulas can use; rename it", formula.key.span
 
 
 def _malformed(entry: OpEntry, formula: Formula) -> Iterator[tuple[str, Span]]:

@@ -98,7 +98,7 @@ def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
 
 
 def _fault(entry: OpEntry, result: Result) -> str:
-    """The fault of a value; empty for a sound one, and for one that another rule explains by the formula's form."""
+    """Return the fault of a value; empty for a valid one, and for one that another rule explains by the formula's form."""
     value, formula = result.value, result.formula
     if isinstance(value, EvaluateError):
         if _reads_data(result) or _is_explained(entry, result):
@@ -152,7 +152,7 @@ def _always_nothing(found: Sequence[Result]) -> bool:
 
 
 def _readings(result: Result) -> str:
-    """The values that a formula reads, in words."""
+    """Return the values that a formula reads, as text."""
     expression = result.formula.expression
     words = []
     for name in dict.fromkeys(use.name for use in expression.names()) if expression is not None else ():

@@ -169,7 +169,7 @@ def _written(entry: OpEntry, node: Node) -> str:
 
 
 def _advice(param: ParamDecl, node: Node, value: Data) -> str:
-    """Advice on what to write instead, where that is plain."""
+    """Return advice on what to write instead, if that is clear."""
     if value is None and param.has_default:
         return "; leave the key out for the default"
     meant = plain_value(node.value) if node.style in ("'", '"') else value

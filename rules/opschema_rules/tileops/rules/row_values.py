@@ -1,4 +1,4 @@
-"""Workload rows against what the signature says of every call: shape rules, declared shapes and constraints, evaluated."""
+"""Workload rows against the signature's statements on every call: shape rules, declared shapes and constraints, evaluated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opschema_rules.tileops.ranks import beyond_rank
 from opschema_rules.tileops.signature import Equation, statement
 
 SHOWN_ROWS = 3
-"""Most rows that a finding about all of them points at."""
+"""Maximum number of rows that a finding about all of them points to."""
 
 
 class Breach(msgspec.Struct, frozen=True):
@@ -113,7 +113,9 @@ def _is_unguarded(entry: OpEntry, bound: BoundRow, equation: Equation) -> bool:
 
 
 def _origins(entry: OpEntry, breach: Breach) -> Iterator[Related]:
-    """The rules that give what an equation reads and the row does not, and the params whose defaults it reads."""
+    """Yield the rules that give values which an equation reads and the row does not give, and the params whose defaults it
+    reads.
+    """
     bound = breach.bound
     nodes = {equation.expression: equation.node for equation, _ in bound.outcomes}
     for name in dict.fromkeys(use.name for use in breach.equation.expression.names()):
@@ -156,7 +158,7 @@ def _as_declared(shape: str) -> str:
 
 
 def _readings(entry: OpEntry, breach: Breach) -> str:
-    """The known values that an equation reads, in words, and why no value of the others helps."""
+    """Return the known values that an equation reads, as text, and why no value of the others helps."""
     found = dict.fromkeys(_known(entry, breach.bound, breach.equation))
     return ", ".join(found) or breach.outcome.conflict or "it is false"
 

@@ -156,7 +156,7 @@ def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _verdicts(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts of a rule that can be what it comes out as; what `or` tests may be a number on purpose."""
+    """Yield the parts of a rule that may be its result; operands of `or` may be numbers on purpose."""
     if isinstance(node, ast.IfExp):
         yield from _verdicts(node.body)
         yield from _verdicts(node.orelse)
@@ -165,7 +165,7 @@ def _verdicts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_quantity(node: ast.expr) -> bool:
-    """Whether an expression is surely a number, a shape or a text; ``a & b`` may combine truth values."""
+    """Whether an expression is known to be a number, a shape or a string; ``a & b`` may combine truth values."""
     if isinstance(node, ast.BinOp):
         return not isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor)
     if isinstance(node, ast.Constant):

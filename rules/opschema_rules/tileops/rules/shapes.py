@@ -1,4 +1,4 @@
-"""Declared shapes: of tensors, of the dimensions that a constructor commits to, and what restricts them."""
+"""Declared shapes: of tensors, of the dimensions that a constructor commits to, and their restrictions."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _severity(entry: OpEntry, problem: ShapeProblem) -> Severity | None:
-    """The severity of a problem; None where the tree's specification allows it or leaves it open."""
+    """Return the severity of a problem; None if the tree's specification allows it or leaves it open."""
     spec = entry.manifest.spec
     if problem.kind == "alternatives":
         return Severity.ERROR if spec.knows("shape-alternatives") else None

@@ -24,13 +24,13 @@ from opschema_rules.tileops.schema_validator import Path
 from opschema_rules.tileops.spec import Spec
 
 _CLOSE = 0.8
-"""The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
+"""The similarity of a misspelt key to the intended one (difflib's ratio)."""
 
 PARTS = ("signature", "workloads", "roofline", "source")
 """Keys of entries; a mapping without any of them is not an entry."""
 
 _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames")
-"""Keywords that speak of a mapping's keys, not of the value as a whole."""
+"""JSON Schema keywords that concern a mapping's keys, not the value itself."""
 
 
 @rule("MAN101", "manifest-structure", fixable="safe", pure=True, proof=VALIDATOR)
@@ -102,7 +102,7 @@ def _root(subject: ManifestFile) -> Iterator[Diagnostic]:
 
 
 def _other_ops(file: YamlFile) -> Iterator[Diagnostic]:
-    """Keys that cannot be the name of an op, so that what they hold is not an entry."""
+    """Yield findings on keys that cannot be the name of an op, so that their values are not entries."""
     owner = entries_node(file)
     for key, _ in owner.pairs() if owner is not None else ():
         if key.kind == "scalar" and not is_op_name(key):
@@ -140,7 +140,7 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
 
 
 def _is_unclear(entry: OpEntry, error: SchemaError) -> bool:
-    """Whether a violation follows from a key that is given twice or misspelt, here or where ``x-without`` points."""
+    """Whether a violation follows from a repeated or misspelt key, here or where ``x-without`` points."""
     other = error.text("x-without")
     if other and entry.doubtful(*other.split(".")):
         return True
@@ -196,7 +196,7 @@ def _allows(spec: Spec, path: Path, key: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _valid_keys(spec: Spec, name: str) -> frozenset[str]:
-    """The keys that the tree's validator lists under a name; none where it has no such list."""
+    """Return the keys that the tree's validator lists under a name; empty if it has no such list."""
     found = re.search(rf"{name}\s*=[^\n{{]*\{{([^}}]*)\}}", spec.text)
     return frozenset(re.findall(r"[\"'](\w+)[\"']", found[1])) if found is not None else frozenset()
 
@@ -242,7 +242,7 @@ def _about_key(entry: OpEntry, error: SchemaError) -> Diagnostic:
 
 
 def _instead(entry: OpEntry, path: Path, key: str) -> str:
-    """The key of a workload row, whose keys are free, that was probably meant to be the one that it lacks."""
+    """Return the key of a workload row, whose keys are free, that was probably meant to be the missing one."""
     row = next((row for row in entry.rows if path == ("workloads", row.index)), None)
     stray = row.data.keys() - {param.name for param in entry.params} if row is not None else ()
     best = nearest(key, stray, 0.75)
@@ -292,7 +292,7 @@ def _words(text: str) -> str:
 
 
 def _value_fix(entry: OpEntry, error: SchemaError, node: Node | None) -> Fix | None:
-    """A fix for a value that says what it means in a form that is not accepted."""
+    """Return a fix for a value with a clear meaning in a form that is not accepted."""
     if node is None or node.kind != "scalar":
         return None
     value = scalar_value(node)

@@ -1,5 +1,5 @@
-"""Inputs that a caller may leave out (`optional`) or that the op writes (`mutated`): where the flags may stand, and
-what must not depend on an input that may be absent. Shape rules and formulas have rules of their own.
+"""Inputs that a caller may omit (`optional`) or that the op writes (`mutated`): where the flags are allowed, and what must not
+depend on an input that may be missing. Shape rules and formulas have rules of their own.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ def _misspelt(entry: OpEntry, row: Row, keys: RowKeys, key: str, meant: str) -> 
 
 
 def _is_carrier(entry: OpEntry, tensor: Tensor) -> bool:
-    """Whether no call passes the input: that rows give it no shape is not what is wrong with it."""
+    """Whether no call passes the input: then rows without its shape are not the fault."""
     ref = entry.op_class
     return isinstance(ref, ClassRef) and tensor.name in carrier_names(OpImplementation(entry, ref))
 

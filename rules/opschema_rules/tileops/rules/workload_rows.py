@@ -1,4 +1,4 @@
-"""Workload rows as benchmarks count them: are there enough, do they repeat, do they give what a call needs."""
+"""Workload rows as benchmarks count them: their number, repetitions, and the values that a call needs."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _required(entry: OpEntry) -> Iterator[ParamDecl]:
 
 
 def _incomplete(entry: OpEntry) -> Iterator[tuple[Tensor, Row, Row]]:
-    """Inputs, rows that do not give their shape, and rows that do and have no more than that."""
+    """Yield inputs, rows without their shape, and rows that have it and nothing else in addition."""
     if len(entry.inputs) < 2 or not knows_all_tensors(entry):
         return
     for tensor in entry.inputs:
@@ -160,7 +160,9 @@ def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     for tensor, row, model in _incomplete(entry):
         key = f"{tensor.name}_shape"
         if not _asks_for(entry, key):
-            message = f"the row has no `{key}`, which the other rows give: it says nothing of the input `{tensor.name}`"
+            message = (
+                f"the row has no `{key}`, which the other rows have: it does not describe the input `{tensor.name}`"
+            )
             pair = model.node.pair(key)
             shown = pair[0] if pair is not None else model.node
             related = (entry.related(shown, "given here"), entry.related(tensor.key, "a required input"))
@@ -168,7 +170,7 @@ def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _has_no_other_key(entry: OpEntry, row: Row, other: Row) -> bool:
-    """Whether a row has nothing but params, inputs' shapes and what another row has too."""
+    """Whether a row only has params, inputs' shapes and keys that another row has too."""
     known = {*other.data, *RESERVED_KEYS, *(param.name for param in entry.params)}
     known |= {f"{tensor.name}_shape" for tensor in entry.inputs}
     return all(key in known or key.startswith("__") for key in row.data)
@@ -278,7 +280,7 @@ def duplicate_row(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _item(entry: OpEntry, row: Row) -> Node:
-    """A row as its list has it: where an alias stands for the row, the alias."""
+    """Return a row as its list contains it: for an aliased row, the alias."""
     owner = entry.get("workloads")
     return owner.items[row.index] if owner is not None else row.node
 

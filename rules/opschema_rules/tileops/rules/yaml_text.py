@@ -103,7 +103,7 @@ def _duplicate(subject: ManifestFile, mapping: Node, first: tuple[Node, Node], l
 
 
 def _removal(file: YamlFile, mapping: Node, pair: tuple[Node, Node]) -> Fix | None:
-    """Take out a pair that is not the first of its mapping, if nothing else stands on its lines."""
+    """Return a fix that removes a pair that is not the first of its mapping, if nothing else is on its lines."""
     text = file.source.text
     key, value = pair
     start, end = key.start, max(value.end, key.end)

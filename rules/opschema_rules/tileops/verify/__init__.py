@@ -1,1 +1,1 @@
-"""Plans for ``opschema verify``: what a manifest says can be called, and how, told without running anything."""
+"""Plans for ``opschema verify``: the calls that a manifest describes, derived without running anything."""

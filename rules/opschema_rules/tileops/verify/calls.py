@@ -1,4 +1,4 @@
-"""One call of an op as an entry and a row describe it: inputs, params, and what must come back."""
+"""One call of an op as an entry and a row describe it: inputs, params, and the expected results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opschema_rules.tileops.verify.dtypes import Assignment
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """A bound row and what a call by it passes: shapes of inputs by name, and the inputs that it leaves out."""
+    """A bound row and the arguments of a call by it: shapes of inputs by name, and the omitted inputs."""
 
     bound: BoundRow
     shapes: dict[str, tuple[int, ...]]
@@ -52,7 +52,7 @@ def passed_inputs(entry: OpEntry, row: Row, carriers: Collection[str]) -> Passed
 
 
 def passed_by(entry: OpEntry, bound: BoundRow, carriers: Collection[str]) -> Passed | str:
-    """The same of a bound row that breaks no rule."""
+    """Return the arguments for a bound row that violates no rule."""
     given = bound.row.data
     absent = (item for item in entry.inputs if item.optional and f"{item.name}_shape" not in given)
     omitted = [item.name for item in absent]
@@ -66,7 +66,7 @@ def passed_by(entry: OpEntry, bound: BoundRow, carriers: Collection[str]) -> Pas
 
 
 def broken_rule(entry: OpEntry, bound: BoundRow) -> str:
-    """The rule that a bound row breaks, in words; empty if none."""
+    """Return the rule that a bound row violates, as text; empty if there is none."""
     for equation, outcome in bound.outcomes:
         if isinstance(outcome, Violated):
             return f"the row breaks `{equation.expression.snippet}`"
@@ -131,14 +131,14 @@ def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) 
 
 
 def _defaults(entry: OpEntry, params: dict[str, Data]) -> dict[str, Data]:
-    """The declared defaults of params that a call does not give; None mostly stands for a function's own."""
+    """Return the declared defaults of params that a call does not pass; None usually means a function's own default."""
     own = [param for param in entry.params if param.has_default and param.name not in params]
     values = {item.name: _dtype_name(item.default) if admits_dtypes(item.type) else item.default for item in own}
     return {name: value for name, value in values.items() if value is not None and _is_plain(value)}
 
 
 def _dtype_name(value: Data) -> Data:
-    """A dtype as torch names it, which says that it is one: ``torch.float16``."""
+    """Return a dtype by its torch name, which identifies it as one: ``torch.float16``."""
     return f"torch.{canonical(value.removeprefix('torch.'))}" if isinstance(value, str) else value
 
 

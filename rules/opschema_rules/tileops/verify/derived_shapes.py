@@ -27,14 +27,14 @@ ALIGNMENT = 8
 
 
 class _State(msgspec.Struct, frozen=True):
-    """A changed row and what it binds to."""
+    """A changed row and its bound values."""
 
     row: Row
     passed: Passed
 
 
 class Shapes:
-    """The shapes of one row: ``base`` as it stands, and what is derived from it when it is asked for.
+    """The shapes of one row: ``base`` as written, and the derived ones on demand.
 
     ``whole`` says whether the row as it stands is within the limit.
     """
@@ -45,7 +45,7 @@ class Shapes:
 
     @cached_property
     def derived(self) -> dict[str, Passed]:
-        """The shapes by name, in the order in which they are run; those that come out as the row stands are left out.
+        """Return the shapes by name, in the order in which they are run; those equal to the row are left out.
 
         Where the row is beyond the limit, ``scaled`` is the row with its sizes halved until it is within the limit
         of derived ones. What the rules do not allow is not derived.
@@ -70,7 +70,7 @@ class _Deriver:
         self.free = sizes.free
 
     def derived(self, *, whole: bool) -> Iterator[tuple[str, Passed]]:
-        """The shapes that the rules allow, by name; ``scaled`` unless the row is run as a ``whole``."""
+        """Yield the shapes that the rules allow, by name; ``scaled`` unless the row is run as a ``whole``."""
         start = self._state(self.sizes.row)
         if start is None or not self.free:
             return
@@ -102,7 +102,7 @@ class _Deriver:
         return first_of(self._state(changed(state.row, free.sites, value)) for value in values)
 
     def _set(self, state: _State, free: FreeSize, values: Iterable[int]) -> _State | None:
-        """The same, if no tensor gets too large."""
+        """Return the state after a change, if no tensor gets too large."""
         moved = (self._moved(state, free, (value,)) for value in values)
         return first_of(found for found in moved if found is not None and self._is_small(found))
 
@@ -150,7 +150,7 @@ class _Deriver:
         return state if unaligned and self._is_small(state) else None
 
     def _larger(self, state: _State | None, first: FreeSize) -> _State | None:
-        """More rows than all before, or at least than ``state``: what was set up for fewer has to notice."""
+        """Return a state with more rows than all before, or at least than ``state``: anything set up for fewer has to notice."""
         if state is None:
             return None
         rows = max(first.value, value_at(state.row, first.sites[0]))
@@ -162,7 +162,7 @@ class _Deriver:
         return tuple(value for value in (near, *_TAILS) if value not in (1, last.value))
 
     def _longer(self, state: _State | None, first: FreeSize, last: FreeSize) -> _State | None:
-        """Rows beyond a tile, few enough of them."""
+        """Return a state with slightly more rows than a tile."""
         if state is None:
             return None
         long = tuple(value for value in _LONG if value > last.value)
@@ -176,6 +176,6 @@ def first_of(states: Iterable[_State | None]) -> _State | None:
 
 
 def _key(passed: Passed, params: Iterable[str]) -> tuple[object, ...]:
-    """The identity of a call: the shapes, and the params that the row gives."""
+    """Return the identity of a call: the shapes, and the params in the row."""
     data = passed.bound.row.data
     return (*passed.shapes.items(), *(repr(data.get(name)) for name in params))

@@ -1,4 +1,4 @@
-"""The dtype of each tensor of a call, from the one that a workload row lists."""
+"""Derives the dtype of each tensor of a call from the one that a workload row lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.schema.dtypes import DtypeExpression, canonical, is_dtype, par
 from opschema_rules.tileops.model import OpEntry
 
 MAX_VARIANTS = 8
-"""Most combinations that are planned where a row's dtype leaves those of other tensors open."""
+"""Maximum number of combinations to plan if a row's dtype leaves those of other tensors open."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 def assignments(entry: OpEntry, dtype: str, passed: Collection[str]) -> list[Assignment] | str:
-    """All assignments for a row's dtype of a call that passes the inputs ``passed``; else why there is none.
+    """Return all dtype assignments for a row's dtype and a call with the inputs ``passed``; otherwise the reason why there is none.
 
     The row's dtype is that of the first input that leaves a choice and admits it, and of all others that do, unless
     ``dtype_combos`` says which go together. Where an input does not admit it, each of its dtypes makes an assignment.
@@ -77,7 +77,7 @@ class _Chooser:
         return [dict(zip(options, chosen, strict=True)) for chosen in product(*options.values())]
 
     def from_combos(self, combos: list[dict[str, str]]) -> list[dict[str, str]] | str:
-        """The declared combinations that give the row's dtype to the first input that can have it.
+        """Return the declared combinations that give the row's dtype to the first input that can have it.
 
         Those that differ only in outputs are one, and leave these open.
         """
@@ -100,7 +100,7 @@ class _Chooser:
         return {key: combo[key] for key in keys if combo.get(key, "") in allowed.get(key, ())}
 
     def agrees(self, combo: Mapping[str, str], choice: Mapping[str, str]) -> bool:
-        """Whether a combination says of the inputs what follows from a choice."""
+        """Whether a combination has the dtypes of inputs that follow from a choice."""
         settled = self.settled(choice)
         return all(
             settled[item.name] == combo.get(item.name, settled[item.name])

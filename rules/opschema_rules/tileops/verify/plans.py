@@ -1,4 +1,4 @@
-"""Plans of ops: everything that can be run of them, and of the rest why not."""
+"""Plans of ops: everything that can be run, and for the rest the reason why not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRANGE = re.compile(r"[^\w.+:]+")
 
 
 def make_plans(manifests: Sequence[Manifest], ops: Sequence[str], limits: Limits) -> Iterator[Plan]:
-    """Plans of the ops of these names, as far as the manifests have them; without names, of all.
+    """Yield the plans of the ops with these names that the manifests have; without names, of all.
 
     Without names, an entry that is not implemented is named in its plan and not run; with names, it is if it has a class.
     """
@@ -61,7 +61,7 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
 
 
 def _hopeless(entries: Sequence[OpEntry], *, asked: bool) -> str:
-    """The reason why nothing of an op can be planned, as far as its entry shows; empty if something can."""
+    """Return why nothing of an op can be planned, as far as its entry shows; empty if something can."""
     entry = entries[0]
     if len(entries) > 1:
         return f"{len(entries)} entries have this name"
@@ -125,7 +125,7 @@ class _Planner:
         self.unplanned[f"{self.entry.name}[{row}-{dtype}-row-s0]"] = reason
 
     def _unique(self, row: str, dtype: str) -> str:
-        """A row's name, with a number behind it where another row of the dtype has it."""
+        """Return a row's name, followed by a number if another row of the dtype has the same name."""
         self._names[row, dtype] += 1
         count = self._names[row, dtype]
         return row if count == 1 else f"{row}.{count}"

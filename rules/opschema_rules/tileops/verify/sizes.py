@@ -1,4 +1,4 @@
-"""Sizes of a workload row that can be changed, and what must change with them.
+"""Sizes of a workload row that can be changed, and the values that must change with them.
 
 Nothing is known of the op but its rules. What a row gives and the rules tell anyway (``weight_shape`` beside ``x_shape``)
 is left to them. Of the rest one integer is changed at a time; where that breaks a rule, equal integers that the broken
@@ -27,15 +27,15 @@ Site = tuple[str, int | None]
 """The place of an integer in a row: its key, and the place in a list."""
 
 _PROBES = (7, 13, 3, *(7 << shift for shift in range(1, 8)), 1, 2, 4)
-"""Values tried to see whether a size can be changed: for one that must be a multiple of up to 128 too, or divide another."""
+"""Values to try for a changeable size: including one that must be a multiple of up to 128, or divide another."""
 
 _ROUNDS = 6
-"""Most rounds in which other integers are drawn in to mend a broken rule."""
+"""Maximum number of rounds in which other integers are changed to satisfy a violated rule."""
 
 
 class FreeSize(msgspec.Struct, frozen=True):
-    """Integers of a row that change together, their value there, another one that they can have, and the axes of tensors
-    that change with them.
+    """Integers of a row that change together, their value there, another possible value, and the axes of tensors that change
+    with them.
     """
 
     sites: tuple[Site, ...]
@@ -45,7 +45,7 @@ class FreeSize(msgspec.Struct, frozen=True):
 
 
 class Sizes:
-    """The sizes of one row, which is ``base`` bound; ``row`` is the row without what the rules tell anyway."""
+    """The sizes of one row, which is ``base`` bound; ``row`` is the row without values that the rules derive anyway."""
 
     def __init__(self, entry: OpEntry, base: Passed, carriers: Collection[str]) -> None:
         self.entry, self.carriers = entry, carriers
@@ -65,11 +65,11 @@ class Sizes:
         return row
 
     def accepts(self, row: Row) -> Passed | None:
-        """A changed row, bound, if it breaks no rule and leaves nothing open that the row as written tells."""
+        """Return a changed row, bound, if it violates no rule and leaves nothing open that the written row determines."""
         return self._judged(row)[0]
 
     def _judged(self, row: Row) -> tuple[Passed | None, list[Expression]]:
-        """The same, and the rules that stand against it."""
+        """Return a changed row, bound if it is valid, and the rules that it violates."""
         bound = bind_row(self.entry, row)
         problems = self._problems(bound)
         if problems or any(excluded_sizes(self.entry, bound)):

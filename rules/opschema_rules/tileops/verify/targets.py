@@ -59,7 +59,7 @@ def _operators(op: OpImplementation) -> tuple[str, ...]:
 
 
 def reference(entry: OpEntry) -> str:
-    """The dotted torch function that ``ref_api`` names; empty for ``none`` and for what is not torch's.
+    """Return the dotted torch function in ``ref_api``; empty for ``none`` and for functions of other packages.
 
     References that a tree keeps elsewhere (``ref_program`` of a workload class) need a recipe: what they take is not
     declared, and many have a precision of their own (see docs/verify.md).

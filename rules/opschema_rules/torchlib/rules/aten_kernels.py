@@ -26,14 +26,14 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     `m.impl` in a block of the namespace `aten`, and `impl` of a Python library, take any name without an error, as the operator
     could be defined later. The kernel is never called then. Overloads are part of the name: `add.Tensor` is the operator of
-    `x + y`, `add` is none. Rows of tables of Python kernels count as registrations; see [REG509](REG509.md).
+    `x + y`, `add` is not. Rows of tables of Python kernels count as registrations; see [REG509](REG509.md).
 
     Operators are those of the tree's own `native_functions.yaml`, or of an installed torch ([PyTorch's
     schemas](../pytorch-schemas.md)). What the preprocessor keeps for some releases of torch only (`#if TORCH_VERSION_MINOR < 5`) is
     not checked. A name that lacks its overload, or is a letter or a trailing underscore off a known one, is an error whichever
     torch that is. Other names and unknown overloads, which a release may have that opschema does not know (`_cat` was an operator
     beside `cat` before 2.0), are warnings, unless the tree pins that version of torch. If it pins one that is older than all that
-    opschema knows, only names that are surely misspelt are reported.
+    opschema knows, only names that are certainly misspelt are reported.
 
     Bad:
 
@@ -74,7 +74,7 @@ def _base(name: str) -> str:
 
 
 def _is_misspelt(name: str, known: str) -> bool:
-    """Whether a name is surely meant to be a known one, with its overload."""
+    """Whether a name is clearly a misspelling of a known one, with its overload."""
     base, overload, other, meant = _base(name), name.partition(".")[2], _base(known), known.partition(".")[2]
     if name.startswith("_") != known.startswith("_"):  # `_cat` was an operator, beside `cat`
         return False
@@ -84,7 +84,7 @@ def _is_misspelt(name: str, known: str) -> bool:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two names are the same but for one letter, or two that are swapped."""
+    """Whether two names are equal except for one letter, or two swapped ones."""
     same = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
     if same is None:
         return abs(len(one) - len(other)) <= 1

@@ -102,7 +102,7 @@ def aten_python_kernel(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
 
 def _common(schemas: Iterator[OperatorSchema], function: Body, skip: int) -> list[Mismatch]:
-    """The differences from the first schema that are differences from all of them."""
+    """Return the differences from the first schema that are differences from all of them."""
     first = next(schemas, None)
     found = mismatches(first, function.params, skip) if first is not None else []
     while found and (schema := next(schemas, None)) is not None:
@@ -245,7 +245,7 @@ def _unwritten(
 
 
 def _returns_what_it_is_given(schema: OperatorSchema) -> bool:
-    """Whether torch returns the only tensor that the operator writes, and not what the kernel returns."""
+    """Whether torch returns the only tensor that the operator writes, and not the kernel's result."""
     alias = schema.returns[0].alias
     return len(schema.returns) == 1 and alias is not None and alias.write
 
@@ -263,12 +263,12 @@ def _twin(kernel: AtenKernel, function: Body) -> StrayRegistration | None:
 
 
 def _is_wrapped(function: Function) -> bool:
-    """Whether a decorator may replace what the function returns."""
+    """Whether a decorator may replace the function's result."""
     return any((item.callee or item.text).rpartition(".")[2] != "impl" for item in function.decorators)
 
 
 def _takes(schema: OperatorSchema, values: int) -> bool:
-    """Whether a tuple with so many values may be what a schema returns."""
+    """Whether a tuple with that many values may be the result for a schema."""
     return len(schema.returns) == values or (len(schema.returns) == 1 and schema.returns[0].type.is_list)
 
 
@@ -364,7 +364,7 @@ def aten_kernel_twice(tree: Tree) -> Iterator[Diagnostic]:
 
 
 def _may_follow(found: Registration, earlier: Registration) -> bool:
-    """Whether a kernel replaces an earlier one by intent, or may come after the library of that one is gone."""
+    """Whether a kernel replaces an earlier one on purpose, or may run after the library of that one is deleted."""
     overrides = found.call is not None and found.call.keyword("allow_override") is not None
     return overrides or _may_end(found) or _may_end(earlier)
 

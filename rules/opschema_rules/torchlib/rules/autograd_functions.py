@@ -1,4 +1,4 @@
-"""Subclasses of `torch.autograd.Function`: gradients, and what is saved for `backward`."""
+"""Subclasses of `torch.autograd.Function`: gradients, and values saved for `backward`."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _has_no_gradient(function: AutogradFunction) -> bool:
 
 
 def _count(backward: Body, value: Expr) -> int | None:
-    """The number of gradients that a value surely is."""
+    """Return the number of gradients that a value is known to hold."""
     if value.kind == "tuple":
         return len(value.elements) if value.elements is not None else None
     given = {item.name for item in backward.params[1:] if item.kind in ("posonly", "normal")}
@@ -237,8 +237,8 @@ _BASES = re.compile(rb"^[ \t]*class\s+\w+\s*\(([^)]*)\)", re.MULTILINE)
 
 
 def _set_elsewhere(function: AutogradFunction) -> frozenset[str]:
-    """The attributes that the file sets, but for other subclasses of ``Function``: on ``out.grad_fn``, in classes that inherit
-    from this one, in ``jvp``.
+    """Return the attributes that the file sets, except those of other ``Function`` subclasses: on ``out.grad_fn``, in classes
+    that inherit from this one, in ``jvp``.
     """
     file = function.forward.file
     own = [target for cls in file.body.classes if cls.name == function.name for target in written_in(cls.body)]

@@ -150,7 +150,7 @@ def signatures(operator: Operator) -> Iterator[tuple[Registration, CppSignature]
 
 
 def refused_types(title: str, registration: Registration, signature: CppSignature) -> Iterator[Diagnostic]:
-    """Numbers that torch does not compile, in what a function takes and returns."""
+    """Yield findings on number types that do not compile with torch, in a function's parameters and result."""
     for item, place in zip(signature.parameters, signature.places, strict=True):
         meant = refused_type(item.type)
         if meant:

@@ -1,4 +1,4 @@
-"""C++ blocks of registrations: what torch refuses in them, and what is registered twice."""
+"""C++ blocks of registrations: errors that torch rejects, and duplicate registrations."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _unlike(operator: Operator, registration: Registration, signature: CppSignat
     verb = "takes" if at < len(signature.parameters) else "returns"
     return Diagnostic(
         f"{signature.shown} {verb} `{written}` where {other.shown}, another kernel of `{operator.title}`, {verb}"
-        f" `{before}`: torch refuses the one that is registered later",
+        f" `{before}`: torch rejects the one that is registered later",
         signature.places[at] if at < len(signature.parameters) else signature.place,
         related=(
             Related(other.place, f"the other kernel of `{operator.title}`"),

@@ -88,7 +88,7 @@ def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _surely_raises(item: Registration, body: Body) -> bool:
-    """Whether a call is a statement of its own in a module, or a decorator in one, so that nothing handles what it raises."""
+    """Whether a call is a statement of its own in a module, or a decorator in one, so that nothing handles its exception."""
     call, text = item.call, body.file.source.text
     if call is None or body.parent is not None:
         return False
@@ -106,7 +106,7 @@ def _taken(item: Registration) -> tuple[Related, ...]:
 
 
 def _bare(item: Registration, body: Body) -> Fix | None:
-    """The bare method in place of a call without arguments, which takes the operator from what stands before it."""
+    """Return the bare method in place of a call without arguments; it takes the operator from the expression before it."""
     call = item.call
     if call is None or len(call.items) != 1 or "." not in call.items[0].text:
         return None

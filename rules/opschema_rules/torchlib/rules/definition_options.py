@@ -51,7 +51,7 @@ def tag_demands(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _demanded(item: Problem) -> str:
-    """Describe what a tag demands and what the schema has."""
+    """Describe the requirements of a tag and the actual schema."""
     if not item.written:
         return f"it needs {item.instead}"
     if item.written == "inplace, out":

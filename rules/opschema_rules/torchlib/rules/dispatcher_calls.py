@@ -87,7 +87,7 @@ def _unknown(call: DispatcherCall, title: str) -> Iterator[Diagnostic]:
 
 
 def _mismatch(call: DispatcherCall, title: str, operator: Operator) -> str:
-    """The first difference of the type from an operator's schema; empty if there is none, or the schema is not known."""
+    """Return the first difference between the type and an operator's schema; empty if there is none, or the schema is not known."""
     schema = operator.definition.schema
     if call.signature is None or not isinstance(schema, OperatorSchema) or operator.definition.errors:
         return ""

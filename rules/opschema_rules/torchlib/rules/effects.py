@@ -1,4 +1,4 @@
-"""Kernels that return or write the tensors they are given."""
+"""Kernels that return or write their input tensors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _WRITES = re.compile(r"[A-Za-z0-9]_\(|\][^\n=]*=|[-+*/%&|^@>]=|\bout\s*=|\]\s*\(
 
 
 def _may_return_argument(function: Body) -> bool:
-    """Whether a function returns anything that looks like what it was given, or a view of it."""
+    """Whether a function returns anything that looks like an argument, or a view of one."""
     return any(_looks_given(function, value) for value in function.scope.returns)
 
 
@@ -111,26 +111,26 @@ def _looks_given(function: Body, value: Expr) -> bool:
 
 
 def _may_write(function: Body) -> bool:
-    """Whether there is anything in a function's text that looks like a write to what it holds."""
+    """Whether a function's text contains anything that looks like a write to an argument."""
     outer = function.function.outer if function.function is not None else None
     return outer is not None and _WRITES.search(function.file.source.text, outer.start, outer.end) is not None
 
 
 def _kernels(operator: Operator, may: Callable[[Body], bool]) -> Iterator[tuple[Body, Tensors, Registration | None]]:
-    """The kernels in Python in which what is looked for may be at all."""
+    """Yield the Python kernels in which the effect may occur at all."""
     for function, registration in implementations(operator):
         if may(function):
             yield function, tensors_of(operator, function, registration), registration
 
 
 def _is_of_definition(registration: Registration) -> bool:
-    """Whether a kernel is one of the ``custom_op`` itself, whose results torch checks."""
+    """Whether a kernel belongs to the ``custom_op`` itself, whose results torch checks."""
     call = registration.call
     return call is not None and call.items[0].text.rpartition(".")[2] == "register_kernel"
 
 
 def _is_of_device(registration: Registration) -> bool:
-    """Whether a kernel is for a device: a composite one may return what the operators in it do."""
+    """Whether a kernel is for a device: a composite one may return the results of operators in it."""
     return bool(registration.keys) and not (registration.keys or frozenset()) & _COMPOSITE
 
 
@@ -155,7 +155,9 @@ def _twice(operator: Operator, function: Body, tensors: Tensors) -> Iterator[Exp
 
 
 def _is_new_tensor(operator: Operator, function: Body, name: str, tensors: Tensors) -> bool:
-    """Whether a name surely is a tensor that the function makes: a copy, or one of ``torch.empty`` and its like."""
+    """Whether a name is known to be a tensor that the function creates: a copy, or the result of ``torch.empty`` and similar
+    functions.
+    """
     value = only_value(function, name)
     if value is None or value.kind != "call":
         return False
@@ -176,7 +178,7 @@ def _returns(
     operator: Operator, function: Body, value: Expr, name: str, tensors: Tensors, *, checked: bool
 ) -> Diagnostic:
     itself = value.kind == "name" and value.text == name
-    what = f"`{name}` itself" if itself else f"what shares the storage of `{name}`"
+    what = f"`{name}` itself" if itself else f"data that shares the storage of `{name}`"
     effect = "torch raises" if checked else "`torch.compile` takes it for a new tensor"
     written = tensors[name].is_write
     do = "return nothing, or a copy" if written else "return a copy"
@@ -250,7 +252,7 @@ def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _puts_back(function: Body, name: str) -> bool:
-    """Whether items of an argument are given values that were taken from it: after ``kept = x[i].clone()``, ``x[i] = kept``."""
+    """Whether items of an argument are set to values that were read from it: after ``kept = x[i].clone()``, ``x[i] = kept``."""
     assigns = [item for item in all_statements(function.statements) if item.kind == "assign"]
     pairs = [(target, item.exprs[-1]) for item in assigns for target in targets(item)]
     taken = {target.text for target, value in pairs if target.kind == "name" and _uses(value, name)}

@@ -12,7 +12,7 @@ from opschema_rules.torchlib.applied_order import runs_before
 from opschema_rules.torchlib.model import Operator, Registration
 
 OVERRIDING_FAKES = (2, 10)
-"""Before, a second fake of a defined operator, or one beside a kernel for ``Meta``, surely raised."""
+"""The first release in which a second fake of a defined operator, or one beside a kernel for ``Meta``, does not always raise."""
 
 _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd", "default"})
 _COMPOSITE |= {"CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutogradNestedTensor", "CatchAll"}

@@ -55,7 +55,7 @@ def missing_annotation(operator: Operator) -> Iterator[Diagnostic]:
     for item in _of_kind(operator, "annotation"):
         yield _found(operator, item, f"`{item.name}` needs an annotation: the schema is made of it")
     for item in _of_kind(operator, "return-annotation"):
-        yield _found(operator, item, "what is returned needs an annotation: the schema is made of it")
+        yield _found(operator, item, "the return value needs an annotation: the schema is built from it")
 
 
 @rule("REG102", "parameter-kind")
@@ -161,7 +161,7 @@ def return_type(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     for item in _of_kind(operator, "return-type"):
-        yield _found(operator, item, f"torch takes no `{item.written}` as what an operator returns: {_RETURNED}")
+        yield _found(operator, item, f"torch takes no `{item.written}` as the return type of an operator: {_RETURNED}")
 
 
 @rule("REG105", "string-annotation")

@@ -51,7 +51,7 @@ _BY_LOWER = {key.lower(): key for key in _KEYS}
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A call that makes a library: its arguments, and what they say where that is known."""
+    """A call that makes a library: its arguments, and their values if these are known."""
 
     body: Body
     call: Expr
@@ -200,7 +200,7 @@ def _text(evaluator: Evaluator, body: Body, expr: Expr) -> str | None:
 
 
 def _refused(made: Made) -> Iterator[Diagnostic]:
-    """The reason why ``Library(...)`` raises by itself."""
+    """Yield a finding with the reason why ``Library(...)`` itself raises."""
     if "kind" not in made.arguments:
         yield Diagnostic("`Library` lacks its kind: `DEF`, `IMPL` or `FRAGMENT`", made.body.at(made.call))
     elif made.kind is not None and made.kind not in KINDS:
@@ -221,7 +221,7 @@ def _refused(made: Made) -> Iterator[Diagnostic]:
 
 
 def _unknown_key(body: Body, key: Expr) -> Iterator[Diagnostic]:
-    """A string that is not a dispatch key."""
+    """Yield a finding on a string that is not a dispatch key."""
     written = key.value
     if not isinstance(written, str) or not written or written in DISPATCH_KEYS:
         return
@@ -239,7 +239,7 @@ def _unknown_key(body: Body, key: Expr) -> Iterator[Diagnostic]:
 
 
 def _replaced(body: Body, written: Expr, meant: str, message: str) -> Diagnostic:
-    """A finding at a constant, with the fix that writes what is meant in its quotes."""
+    """Return a finding at a constant, with the fix that replaces the text in its quotes."""
     place = body.at(written)
     text = body.file.text(written)
     if not meant or written.kind != "const" or text[1:-1] != written.value:
@@ -283,7 +283,7 @@ def _misused(evaluator: Evaluator, body: Body) -> Iterator[Diagnostic]:
 
 
 def _held(evaluator: Evaluator, body: Body, name: str) -> Made | None:
-    """The library that a name is given, once, in a body around or this one."""
+    """Return the library that a name is assigned once, in this body or an enclosing one."""
     binder = body.binder(name) or evaluator.bodies.module(body.file)
     values = binder.values(name)
     if values is None or len(values) != 1 or values[0].kind != "call":

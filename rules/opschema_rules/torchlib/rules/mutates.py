@@ -1,4 +1,4 @@
-"""``mutates_args``: what it may name, the written schema that it is compared with, and what it names for nothing."""
+"""``mutates_args``: names that it may contain, its comparison with the written schema, and needless names."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def mutates_schema(operator: Operator) -> Iterator[Diagnostic]:
     marked = {item.name for item in schema.mutated}
     if definition.mutates_unknown:
         message = (
-            '`mutates_args` is `"unknown"`, which torch does not take beside `schema=`: name what it marks as written'
+            '`mutates_args` is `"unknown"`, which torch does not accept with `schema=`: name the written arguments'
         )
         yield Diagnostic(message, place, declared(operator, schema.mutated), ops=(operator.title,))
     elif definition.mutates is not None and definition.mutates != marked:
@@ -197,7 +197,7 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _all_kernels(operator: Operator) -> list[tuple[Body, Registration | None]]:
-    """Every kernel; none when one of them is not known, or does nothing."""
+    """Return every kernel; empty if one of them is not known, or does nothing."""
     found = list(implementations(operator))
     registered = (item for item in operator.registrations if item.role in ("kernel", "other"))
     foreign = any(not isinstance(item.function, Body) for item in registered)

@@ -95,7 +95,7 @@ def called_schema(operator: Operator) -> OperatorSchema | None:
 
 
 def has_namesakes(operator: Operator) -> bool:
-    """Whether a call by its name may mean another operator: an overload, or one that is not merely defined again in C++."""
+    """Whether a call by its name may refer to another operator: an overload, or one that is not merely redefined in C++."""
     names = {name.partition(".")[0] for name in operator.names or ()}
     same = {id(item) for item in (operator, *other_definitions(operator))}
     others = (item for item in operator.tree.operators if id(item) not in same)
@@ -214,13 +214,13 @@ _REFUSED: dict[str, tuple[type, ...]] = {
 """Literals that torch refuses for a type; of those not named here nothing is known."""
 
 _REFUSED_LETTERS = frozenset({"int", "SymInt", "float", "bool", "Tensor"})
-"""Types of whose lists a string is none; of ``str[]`` it is one, letter by letter."""
+"""Types of which a string is not a list; a string is a valid ``str[]``, letter by letter."""
 
 _TAKES_NONE = frozenset({"Tensor", "bool"})
 
 
 def misfits(type_: SchemaType, value: Expr) -> bool:
-    """Whether torch surely refuses a literal for a type."""
+    """Whether torch is known to reject a literal for a type."""
     if type_.optional and type_.inner is not None:
         return not (value.kind == "const" and value.value is None) and misfits(type_.inner, value)
     if type_.is_list and type_.inner is not None:

@@ -1,4 +1,4 @@
-"""Names of operators: how they are written, which namespaces are kept, and what is defined twice or not at all."""
+"""Names of operators: their form, reserved namespaces, and duplicate or missing definitions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _is_named_apart(operator: Operator) -> bool:
 
 
 def _ill_named(name: str) -> str:
-    """The fault of a qualified name; empty if there is none."""
+    """Return the fault of a qualified name; empty if there is none."""
     parts = name.split("::")
     if len(parts) != 2:
         return "write `namespace::name`"
@@ -176,10 +176,10 @@ def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
 def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
     """An operator that is defined twice.
 
-    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and
-    replaces the first, with everything that was registered for it, which is a warning. Definitions of which only one is
-    executed (in the branches of an `if` or `#if`, in a handler, in a function) are not reported, nor are those in different
-    files, of which one may never be imported. C++ files are compared where the build always compiles them together, as in
+    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and replaces
+    the first, with everything that was registered for it, which is a warning. If only one of the definitions is executed (in
+    the branches of an `if` or `#if`, in a handler, in a function), they are not reported. Nor are definitions in different
+    files, one of which may never be imported. C++ files are compared where the build always compiles them together, as in
     [REG506](REG506.md).
 
     Bad:

@@ -69,7 +69,7 @@ def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
 
 
 def _unavailable(tree: Tree, call: ApiCall, text: str | None) -> Iterator[Diagnostic]:
-    """What the release lacks of a call; ``text`` has the parameters of its function."""
+    """Yield findings on parts of a call that the release does not have; ``text`` holds the parameters of its function."""
     if text is None:
         yield from _missing(tree, call)
         return

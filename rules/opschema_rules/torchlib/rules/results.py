@@ -131,7 +131,7 @@ def values_returned(schema: OperatorSchema) -> tuple[Return, ...]:
 
 
 def _lacks_annotation(operator: Operator) -> bool:
-    """Whether the schema is inferred from a function that does not say what it returns."""
+    """Whether the schema is inferred from a function without a return annotation."""
     body, explicit = operator.definition.function, operator.definition.explicit
     return not explicit and body is not None and body.function is not None and body.function.returns is None
 
@@ -142,7 +142,7 @@ def _is_empty(value: Expr) -> bool:
 
 
 def python_functions(operator: Operator) -> Iterator[tuple[str, Body]]:
-    """The fakes and kernels in Python, and the function that is decorated, each with what it is called."""
+    """Yield the Python fakes and kernels, and the decorated function, each with its description."""
     for item in operator.registrations:
         if isinstance(item.function, Body) and item.role in ("fake", "kernel"):
             yield f"the {item.role}", item.function
@@ -152,7 +152,9 @@ def python_functions(operator: Operator) -> Iterator[tuple[str, Body]]:
 
 
 def _certain_returns(schema: OperatorSchema, function: Body) -> tuple[Expr, ...]:
-    """The values that a function returns; none of one made in another function, which may choose between them, if one fits."""
+    """Return the values that a function returns; empty for one made in another function, which may choose between them, if one
+    of them matches.
+    """
     values = function.scope.returns
     made = function.parent is not None and function.parent.function is not None
     fits = {len(schema.returns)} & {0 if _is_none(value) else len(value.elements or [value]) for value in values}
@@ -167,7 +169,9 @@ def _returned(operator: Operator, schema: OperatorSchema, function: Body, messag
 
 
 def _is_handed_on(operator: Operator, schema: OperatorSchema, called: str, value: Expr) -> bool:
-    """Whether torch gives callers a wrong number of values as they are, and no call is known to take as many as the schema has."""
+    """Whether torch passes a wrong number of values on to callers unchanged, and no call is known to take as many as the schema
+    has.
+    """
     count, most = len(value.elements or ()), len(schema.returns)
     of_library = called == "the kernel" and operator.definition.api in ("define", "cpp")
     if value.kind not in ("tuple", "list") or most < 2 or not (of_library or 1 < count < most):
@@ -177,7 +181,7 @@ def _is_handed_on(operator: Operator, schema: OperatorSchema, called: str, value
 
 
 def _one(operator: Operator, schema: OperatorSchema) -> Literal["value", "tuple", "doubtful"]:
-    """Whether a schema's one returned value is one, or a tuple of one, which only the function's annotation tells."""
+    """Return whether a schema's only returned value is plain or a tuple of one; only the function's annotation shows that."""
     function = operator.definition.function
     if len(schema.returns) != 1 or operator.definition.explicit or function is None or function.function is None:
         return "value"
@@ -213,7 +217,7 @@ def _several(value: Expr) -> str:
 
 
 def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
-    """Whether a value surely is one tensor: a parameter that is one, arithmetic or a method of one, or by a function of torch."""
+    """Whether a value is known to be one tensor: a parameter that is one, arithmetic or a method of one, or a torch function."""
     if _is_tensor_parameter(operator, function, value):
         return True
     if value.kind == "binary":
@@ -363,7 +367,7 @@ def _misused_item(part: Expr, rest: str, passed: Sequence[Argument]) -> Iterator
 def _in_loop(
     target: Expr, iterable: Expr, parts: Sequence[Expr], rest: str, passed: Sequence[Argument]
 ) -> Iterator[Argument]:
-    """The first that is not a tensor, if a loop uses all of them as tensors."""
+    """Yield the first one that is not a tensor, if a loop uses all of them as tensors."""
     if not _is_name(iterable, rest) or any(part.kind in ("ifexp", "boolop") for part in parts):
         return
     if any(_is_name(used, target.text) for part in parts for used in _used_as_tensors(part) if target.kind == "name"):

@@ -1,4 +1,4 @@
-"""Schemas that are written as strings: what torch cannot read in them."""
+"""Schema strings: text that torch cannot parse."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Text(msgspec.Struct, frozen=True):
         return Place(self.path, self.literal.span(span))
 
     def edit(self, edit: Edit) -> FileEdit | None:
-        """An edit of the value in the file; None where the value is not written character by character there."""
+        """Return an edit of the value in the file; None if the value is not written there character by character."""
         span = self.literal.span(edit.span)
         plain = span.end - span.start == edit.span.end - edit.span.start
         quotes = any(mark in edit.replacement for mark in "\"'\\\n")
@@ -108,7 +108,7 @@ def _text(operator: Operator) -> _Text | None:
 
 
 def _is_cut(operator: Operator, written: OperatorSchema | None) -> bool:
-    """Whether what is written names the operator, and code takes the name off before torch gets it."""
+    """Whether the text names the operator, and code removes the name before torch gets it."""
     schema = operator.definition.schema
     if written is None or not written.name or not isinstance(schema, OperatorSchema):
         return False
@@ -160,6 +160,6 @@ def _form(operator: Operator, text: _Text) -> Iterator[Diagnostic]:
         edit = text.edit(Edit(Span(0, len(text.literal.value)), spelled)) if len(text.literal.runs) == 1 else None
         fix = Fix(f"write `{spelled}`", (edit,)) if edit is not None else None
         message = (
-            "`torch.library.define` takes a schema on one line, `(...) -> ...`, with a space before and behind `->`"
+            "`torch.library.define` takes a schema on one line, `(...) -> ...`, with a space before and after `->`"
         )
         yield Diagnostic(message, definition.written, (), fix, (operator.title,))

@@ -334,7 +334,7 @@ def _attributes(gradient: Gradient, backward: Body, context: str) -> Iterator[Di
 
 
 def _is_straight(backward: Body) -> bool:
-    """Whether all of a function runs in each call, so that another `setup_context` cannot be meant by a part of it."""
+    """Whether all code of a function runs in each call, so that no part of it can be for another `setup_context`."""
     scope = backward.scope
     return not (scope.guarded or scope.conditional_expressions or len(scope.returns) > 1)
 

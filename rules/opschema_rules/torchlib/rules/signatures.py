@@ -236,13 +236,13 @@ def _of_role(operator: Operator, role: Role, called: str) -> Iterator[Diagnostic
 
 
 def _is_of_another(operator: Operator, registration: Registration, function: Body) -> bool:
-    """Whether a registered function takes what another definition of the operator's name passes."""
+    """Whether a registered function matches the arguments of another definition of the operator's name."""
     schemas = operator.other_schemas(registration)
     return any(not mismatches(schema, function.params, filled(registration)) for schema in schemas)
 
 
 def _partial(operator: Operator, registration: Registration, function: Body, called: str) -> Iterator[Diagnostic]:
-    """What a `functools.partial` does not take, at its registration."""
+    """Yield findings on arguments that a `functools.partial` does not accept, at its registration."""
     for item in _compared(operator, function, called, filled(registration)):
         message = item.message.replace(f"`{operator.title}` ", f"`{operator.title}` is a `partial` that ", 1)
         related = (*item.related, Related(item.place, "the function under it"))
@@ -279,7 +279,7 @@ def mismatch_place(function: Body, item: Mismatch) -> Place:
 
 
 def mismatch_words(item: Mismatch) -> str:
-    """A mismatch in words, behind the function's."""
+    """Return a mismatch as text, to follow the function's name."""
     declared_names = quoted(argument.name for argument in item.arguments)
     names = quoted(param.name for param in item.params)
     when = "every call fails" if item.always else "a call that passes more than the defaults fails"

@@ -1,4 +1,4 @@
-"""What callers make of an operator's result, against the schema."""
+"""How callers use an operator's result, against the schema."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _uses(body: Body) -> dict[str, list[Use]]:
 
 
 def _leaves(body: Body, assign: Assign) -> bool:
-    """Whether the branch in which a name is assigned leaves the code behind it."""
+    """Whether the branch in which a name is assigned leaves the code after it."""
     end = min((span.end for span in guards(body.scope, assign.start)), default=assign.end)
     return any(assign.end <= start < end for start in _leaving(body))
 
@@ -164,7 +164,7 @@ def _leaving(body: Body) -> list[int]:
 
 
 def _setups(operator: Operator) -> Iterator[Body]:
-    """The functions ``setup_context`` whose parameter ``output`` is what torch passes."""
+    """Yield the ``setup_context`` functions whose parameter ``output`` is torch's argument."""
     for gradient in gradients(operator):
         setup = gradient.setup
         if setup is not None and all(item.target != "output" for item in setup.scope.assigns):
@@ -173,7 +173,7 @@ def _setups(operator: Operator) -> Iterator[Body]:
 
 @rule("REG406", "unknown-operator", needs=(CPP,))
 def unknown_operator(use: StrayUse) -> Iterator[Diagnostic]:
-    """A misspelt name of an operator behind `torch.ops`.
+    """A misspelt operator name after `torch.ops`.
 
     `torch.ops.kit.name` raises an `AttributeError` if no operator `kit::name` is defined. Other packages may define operators in
     the namespaces of the tree, so only names that differ from the name of an operator of the tree by one letter, by underscores

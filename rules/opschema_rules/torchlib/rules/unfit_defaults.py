@@ -1,4 +1,4 @@
-"""Defaults in the signature from which a schema is made: those that no schema can hold, and those that are none of their type."""
+"""Defaults in the signature that a schema is made from: those that no schema can represent, and those of the wrong type."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _fits(default: _Default) -> bool:
 
 
 def _optional(operator: Operator, default: _Default) -> Fix | None:
-    """``Optional`` for the type of what defaults to None, where torch takes that."""
+    """Return the fix that adds ``Optional`` to the type of a parameter with the default None, if torch accepts that."""
     type_, function = default.argument.type, default.function
     if not default.is_none or not _may_be_optional(operator, default):
         return None

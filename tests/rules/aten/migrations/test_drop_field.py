@@ -127,7 +127,7 @@ def test_a_field_that_is_written_twice_stays() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["field=func"], "-o field=func: an entry is none without it"),
+        (["field=func"], "-o field=func: every entry needs it"),
         (["field=use_c10_dispatch"], "-o field=use_c10_dispatch: no entry has it; did you mean `use_c10_dispatcher`?"),
         (["field=variants", "op=abss"], "-o op=abss: there is no such entry; did you mean `abs`?"),
     ],

@@ -146,7 +146,7 @@ def test_what_stood_with_a_second_item_is_noted() -> None:
     text = "backend: XLA\ncpp_namespace: a\nsupported:\n  - abs  # slow\nfull_codegen:\n  - abs\n"
     done = moved("ops=abs", "to=full_codegen", text=text)
     assert done.files[YAML] == text.replace("supported:\n  - abs  # slow\n", "supported: []\n")
-    assert done.notes() == [f"{YAML}:4: what was written beside an item of `abs` was moved with it: `- abs # slow`"]
+    assert done.notes() == [f"{YAML}:4: the text next to an item of `abs` was moved with it: `- abs # slow`"]
 
 
 def test_an_item_with_options_goes_with_them_into_another_indentation() -> None:

@@ -131,7 +131,7 @@ def test_a_table_that_an_alias_shares_is_renamed_once() -> None:
 def test_a_new_key_that_torchgen_does_not_know_is_noted_once() -> None:
     text = "- func: abs(Tensor self) -> Tensor\n  dispatch:\n    CPU: one\n    XPU: two\n"
     done = renamed("from=XPU", "to=Cuda", files={NATIVE: text + text.replace("abs", "sin"), XPU: "backend: XPU\n"})
-    assert done.notes() == [f"{NATIVE}:4: torchgen knows no dispatch key `Cuda`; did you mean `CUDA`?"]
+    assert done.notes() == [f"{NATIVE}:4: torchgen has no dispatch key `Cuda`; did you mean `CUDA`?"]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_group_is_ported_by_any_of_its_names(named: str) -> None:
     assert done.sites() == [f"{NATIVE}:15: make `sin.out` structured, and `sin` and `sin_` delegate to it"]
     assert done.notes() == [
         f"{NATIVE}:13: write `TORCH_META_FUNC(sin)` and `TORCH_IMPL_FUNC(sin_out)` in C++; `sin` and `sin_` may go there",
-        f"{NATIVE}:2: `sin` had `CompositeExplicitAutograd`; what is generated instead calls `sin.out`",
+        f"{NATIVE}:2: `sin` had `CompositeExplicitAutograd`; the generated code instead calls `sin.out`",
         f"{NATIVE}:9: a comment went with `dispatch` of `sin_`: `# In place.`",
     ]
 
@@ -254,7 +254,7 @@ def test_a_name_without_its_overload_is_answered_with_those_that_there_are() -> 
         (["op=sine"], "-o op=sine: there is no such entry"),
         (["op=sin.ot"], "-o op=sin.ot: there is no such entry; did you mean `sin.out`?"),
         (["op="], "-o op= names no operator"),
-        (["op=sin", "keep=CPU"], "-o keep=CPU: it is none of `CompositeExplicitAutograd`, "),
+        (["op=sin", "keep=CPU"], "-o keep=CPU: it is not one of `CompositeExplicitAutograd`, "),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: list[str], message: str) -> None:

@@ -54,7 +54,7 @@ def test_extents_that_only_the_caller_knows() -> None:
 
 
 def test_what_hides_the_extents_is_told() -> None:
-    why = f"what `load()` comes to is not known (kit/kernels.py:{LINES + 16})"
+    why = f"the value of `load()` is not known (kit/kernels.py:{LINES + 16})"
     text = KERNEL.replace("torch.randn(M, N + 1, dtype=torch.float16).cuda()", "load()")
     assert migrate(text).notes() == [f"{SITE}`num_records_bytes=` the elements of `A` times their size; {why}"]
 

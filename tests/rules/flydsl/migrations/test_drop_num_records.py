@@ -115,7 +115,7 @@ def test_comments_that_speak_of_the_count_come_back_as_notes() -> None:
     assert done.notes() == [f"kit/kernels.py:{LINE + 2}: this comment still mentions the removed `num_records_bytes`"]
 
 
-DIFFERS = "the count is not, or not for certain, the tensor's elements times their size"
+DIFFERS = "the count may differ from the tensor's elements times their size"
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,18 @@ DIFFERS = "the count is not, or not for certain, the tensor's elements times the
         (
             "torch.randn(M, N, ",
             "torch.randn(*shape, ",
-            "what `torch.randn(*shape, dtype=torch.float16)` comes to is not known",
+            "the value of `torch.randn(*shape, dtype=torch.float16)` is not known",
         ),
-        (".cuda()", ".t()", "what `torch.randn(M, N, dtype=torch.float16).t()` comes to is not known"),
-        ("launch(a)", "launch(a[:16])", "what `a[:16]` comes to is not known"),
-        ("launch(a)", "launch(a)\nlaunch(load())", "what `load()` comes to is not known"),
-        ("launch(a)", "launch(a)\na = load()\nlaunch(a)", "what `a` comes to is not known"),
-        ("launch(a)", "run = launch\nrun(load())", "what calls `launch()` from here on is not known"),
-        ("launch(a)", "flyc.compile(launch, a)", "what calls `launch()` from here on is not known"),
-        ("launch(a)", "", "nothing calls `launch()`, so what it is given is not known"),
-        ("    A = ", "    A = partition(A)\n    A = ", "what `A` comes to is not known"),
-        ("    A = ", "    for _ in fx.range_constexpr(2):\n        A = ", "what `A` comes to is not known"),
-        ("M, N = 4096, 256", "M, N = 4096, 256\nM = 2", "what `M` comes to is not known"),
+        (".cuda()", ".t()", "the value of `torch.randn(M, N, dtype=torch.float16).t()` is not known"),
+        ("launch(a)", "launch(a[:16])", "the value of `a[:16]` is not known"),
+        ("launch(a)", "launch(a)\nlaunch(load())", "the value of `load()` is not known"),
+        ("launch(a)", "launch(a)\na = load()\nlaunch(a)", "the value of `a` is not known"),
+        ("launch(a)", "run = launch\nrun(load())", "the calls of `launch()` from here on are not known"),
+        ("launch(a)", "flyc.compile(launch, a)", "the calls of `launch()` from here on are not known"),
+        ("launch(a)", "", "nothing calls `launch()`, so its arguments are not known"),
+        ("    A = ", "    A = partition(A)\n    A = ", "the value of `A` is not known"),
+        ("    A = ", "    for _ in fx.range_constexpr(2):\n        A = ", "the value of `A` is not known"),
+        ("M, N = 4096, 256", "M, N = 4096, 256\nM = 2", "the value of `M` is not known"),
     ],
 )
 def test_a_count_that_may_say_something_else_is_left(before: str, after: str, reason: str) -> None:
@@ -150,7 +150,7 @@ def test_a_count_that_may_say_something_else_is_left(before: str, after: str, re
     assert reason in " ".join(done.notes())
 
 
-WIDE = "the count has 64 bits: what the layout gives may be computed with 32, and overflow"
+WIDE = "the count has 64 bits: the size from the layout may be computed in 32 bits and overflow"
 
 
 def test_two_gigabytes_are_left() -> None:
@@ -234,7 +234,7 @@ def test_each_caller_counts() -> None:
 def test_a_launcher_is_found_under_another_name() -> None:
     done = migrate(KERNEL, other="from kit.kernels import launch as go\n\ngo(load())\n")
     assert code(done) == KERNEL
-    assert done.notes()[0] == "kit/other.py:3: what `load()` comes to is not known"
+    assert done.notes()[0] == "kit/other.py:3: the value of `load()` is not known"
 
 
 def test_without_a_version_it_is_left() -> None:
@@ -298,4 +298,4 @@ def test_the_guard_of_may_2026_wants_the_count_of_a_constant_layout(view: bool) 
     done = migrate_own(KERNEL.replace("scale(A)", f"scale({inner})"), GUARD)
     assert [item.status for item in done.result.sites] == ["left" if view else "migrated"]
     if view:
-        assert "refuses to take the size from a constant layout" in done.notes()[0]
+        assert "rejects a constant layout as the size" in done.notes()[0]

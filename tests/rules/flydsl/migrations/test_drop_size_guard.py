@@ -77,7 +77,7 @@ def test_the_guard_and_its_test_are_dropped() -> None:
     assert "test_raises" not in done.files[TEST]
     assert "import pytest" not in done.files[TEST]
     assert "def test_works():\n    probe(True)\n" in done.files[TEST]
-    assert done.notes() == [f"{MAKER}:1: its docstring and comments may still mention the guard: read them again"]
+    assert done.notes() == [f"{MAKER}:1: its docstring and comments may still mention the guard: check them"]
 
 
 def test_an_early_guard_is_dropped() -> None:

@@ -282,24 +282,24 @@ def test_what_takes_numbers_of_run_time(body: str) -> None:
 @pytest.mark.parametrize(
     ("body", "shown", "reason"),
     [
-        ("    for i in fx.range_constexpr(M // 8):\n        pass\n", "M", "`fx.range_constexpr()` asks for it"),
-        ("    fx.make_layout(((16, M // 16), 4), (4, 1))\n", "M", "`fx.make_layout()` asks for it"),
+        ("    for i in fx.range_constexpr(M // 8):\n        pass\n", "M", "`fx.range_constexpr()` needs it"),
+        ("    fx.make_layout(((16, M // 16), 4), (4, 1))\n", "M", "`fx.make_layout()` needs it"),
         ("    order = [M, 4]\n", "M", "it is an element here, and what reads it is not known"),
-        ("    fx.make_layout(M, 1)\n", "M", "`fx.make_layout()` asks for it"),
+        ("    fx.make_layout(M, 1)\n", "M", "`fx.make_layout()` needs it"),
         ("    if fx.const_expr(M > 4):\n        pass\n", "M", "what it is compared with is known then, or may be"),
         ("    if M % 128:\n        pass\n", "M", "Python decides by it"),
         ("    n = 4 if M else 2\n", "M", "Python decides by it"),
-        ("    x = [i for i in range(M)]\n", "M", "whether `range()` does without is not known"),
-        ("    n = M // 8\n    fx.range_constexpr(n)\n", "n", "`fx.range_constexpr()` asks for it"),
+        ("    x = [i for i in range(M)]\n", "M", "whether `range()` needs it is not known"),
+        ("    n = M // 8\n    fx.range_constexpr(n)\n", "n", "`fx.range_constexpr()` needs it"),
         ("    name = f'rows{M}'\n", "M", "a string is made of it"),
         ("    n = M / 2\n", "M", "what reads it is not known"),
         ("    n = M.bit_length()\n", "M", "an attribute of it is read"),
         ("    n = A[M]\n", "M", "it is an index"),
-        ("    n = min(M, 4)\n", "M", "whether `min()` does without is not known"),
+        ("    n = min(M, 4)\n", "M", "whether `min()` needs it is not known"),
         ("    def f(n=M):\n        pass\n", "M", "a default is evaluated once"),
         ("    def f():\n        return M + 1\n", "M", "it is returned, and what reads it is not known"),
-        ("    inner(A, 4, M)\n", "M", "`tile` of `inner()` is not a number of run time"),
-        ("    inner(A, 4, M).launch(block=(M, 1, 1))\n", "M", "`tile` of `inner()` is not a number of run time"),
+        ("    inner(A, 4, M)\n", "M", "`tile` of `inner()` is not a run-time number"),
+        ("    inner(A, 4, M).launch(block=(M, 1, 1))\n", "M", "`tile` of `inner()` is not a run-time number"),
         ("    inner(A, 4, 4).launch(block=M)\n", "M", "`block=` of a launch is known only when it is compiled"),
         ("    A.n = M\n", "M", "it is not assigned to a local, and what reads it is not known"),
     ],
@@ -345,8 +345,8 @@ def test_something_else_that_is_set_does_not_matter(setting: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (KERNEL + "\nM = 8192\n", "`M` is assigned more than once, or not always"),
-        (KERNEL.replace("M = 4096", "if x:\n    M = 4096"), "`M` is assigned more than once, or not always"),
+        (KERNEL + "\nM = 8192\n", "`M` is assigned more than once or conditionally"),
+        (KERNEL.replace("M = 4096", "if x:\n    M = 4096"), "`M` is assigned more than once or conditionally"),
         (KERNEL.replace("M = 4096", "M = int(input())"), "`M` is not known to be an integer"),
         (KERNEL.replace("M = 4096", "M = True"), "`M` is not known to be an integer"),
         (KERNEL.replace("M = 4096", "M = 2**31"), "`M` has more than 32 bits"),
@@ -384,7 +384,7 @@ def test_something_else_that_is_set_does_not_matter(setting: str) -> None:
             KERNEL.replace("    k(A", "    M = 4\n    k(A"),
             "`launch()` has a `M` of its own",
         ),
-        (KERNEL.replace("M // 128", "M_RUNTIME") + "\nM_RUNTIME = 1\n", "`M_RUNTIME` is a name of this module already"),
+        (KERNEL.replace("M // 128", "M_RUNTIME") + "\nM_RUNTIME = 1\n", "`M_RUNTIME` is already a name in this module"),
         (KERNEL + "\nprint(f'{M=}')\n", "an f-string prints the name `M`"),
         (KERNEL.replace('launch("a", "c")', 'launch(*"ac")'), 'what `*"ac"` passes is not known'),
         (KERNEL + "\n\ndef f(M):\n    launch(M, M)\n", "`M` has no name here"),
@@ -418,7 +418,7 @@ def test_what_is_left(text: str, reason: str) -> None:
             "this may be `M` of kit/kernels.py: its module is not found in the workspace",
         ),
         ("from kit.kernels import launch\n\nlaunch('a', 'c')\n", "`M` has no name here; import it from kit/kernels.py"),
-        ("from kit.kernels import *\n\nlaunch('a', 'c')\nprint(M)\n", "`M` comes from an import of everything"),
+        ("from kit.kernels import *\n\nlaunch('a', 'c')\nprint(M)\n", "`M` comes from `import *`"),
         ("def f():\n    from kit.kernels import M\n", "`M` is imported in a function or class"),
         (
             "import flydsl.compiler as flyc\nfrom kit.kernels import M\n\n\n@flyc.jit\ndef f():\n    print(M)\n",
@@ -468,7 +468,7 @@ k("a").launch(grid=(1, 1, 1))
 def test_one_is_left_and_one_is_not() -> None:
     done = forward(LATE, "names=M,N")
     assert "def k(A: fx.Tensor, N: fx.Int32):" in code(done)
-    reason = "`M` is needed at compile time: `fx.range_constexpr()` asks for it"
+    reason = "`M` is needed at compile time: `fx.range_constexpr()` needs it"
     assert done.notes() == [
         f"{KERNELS_PATH}:{LINES + 4}: {reason}",
         f"{KERNELS_PATH}:{LINES + 7}: give `M` to `k()` by hand: elsewhere, {reason}",
@@ -498,7 +498,7 @@ def test_names_that_no_kernel_reads() -> None:
     with pytest.raises(OpschemaError, match="no kernel reads `Q` of its own module"):
         forward(KERNEL, "names=Q")
     for option in ("constant=1{}", "constant=class", "constant="):
-        with pytest.raises(OpschemaError, match="is not a name of Python"):
+        with pytest.raises(OpschemaError, match="is not a Python name"):
             forward(KERNEL, "names=M", option)
     with pytest.raises(OpschemaError, match="no kernel has a number `Q` for a parameter"):
         migrate("parameter-to-extent", files_of(KERNEL), "names=Q")
@@ -550,7 +550,7 @@ def test_a_parameter_becomes_a_constant() -> None:
             "whether `fx.arith.index_cast()` takes a plain number is not known",
         ),
         (GIVEN.replace("M * 2", "half(M // 4)"), "whether `half()` takes a plain number is not known"),
-        (GIVEN + "M = 3\n", "`M` is a name of this module already"),
+        (GIVEN + "M = 3\n", "`M` is already a name in this module"),
         (GIVEN + "\n\ndef f(M):\n    return ROWS\n", "`M` is a local here"),
         (GIVEN.replace("M: fx.Int32, s", "M: fx.Int32 = 3, s"), "it has a default"),
         (GIVEN + "\nrun = k\n", "`k` is not called here but used as a value, so not all of its calls are known"),

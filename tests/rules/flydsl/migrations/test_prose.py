@@ -1,4 +1,4 @@
-"""What speaks of a name, taken out of texts."""
+"""Removal of the text that mentions a name."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Log = list[tuple[Any, ...]]
 
 
 def run(files: dict[str, str], main: str) -> Log:
-    """What happens when the module ``main`` (dotted) of some files is imported."""
+    """The result of importing the module ``main`` (dotted) of some files."""
     log: Log = []
     with _flydsl(log), _modules(files):
         __import__(main)

@@ -1,4 +1,4 @@
-"""What ops compute before and after each migration: with a stand-in for the decorator, and with MagiCompiler's own ones."""
+"""The results of ops before and after each migration: with a stand-in for the decorator, and with MagiCompiler's own ones."""
 
 from __future__ import annotations
 

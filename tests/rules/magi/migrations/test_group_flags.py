@@ -301,18 +301,18 @@ def test_setup_and_backward_that_stand_against_it(setup: str, backward: str, sai
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("f(*args)", "this call unpacks what it passes"),
-        ("f(x, **more)", "this call unpacks what it passes"),
-        ("torch.ops.kit.f(x, **more)", "this call unpacks what it passes"),
+        ("f(*args)", "this call unpacks its arguments"),
+        ("f(x, **more)", "this call unpacks its arguments"),
+        ("torch.ops.kit.f(x, **more)", "this call unpacks its arguments"),
         ("run(f, x)", "the op is used here otherwise than by a call"),
         ("table = {'f': f}", "the op is used here otherwise than by a call"),
         ("g = f", "the op is used here otherwise than by a call"),
         ("f.default(x)", "the op is used here otherwise than by a call"),
         ("run(torch.ops.kit.f)", "the op is used here otherwise than by a call"),
         ("run(torch.ops.kit.f.default)", "the op is used here otherwise than by a call"),
-        ("f(x)", "this call does not pass what the op takes"),
-        ("f(x, 1, 2, 3)", "this call does not pass what the op takes"),
-        ("f(x, m=1)", "this call does not pass what the op takes"),
+        ("f(x)", "this call does not match the parameters of the op"),
+        ("f(x, 1, 2, 3)", "this call does not match the parameters of the op"),
+        ("f(x, m=1)", "this call does not match the parameters of the op"),
         ("f(n=1, x=probe(), scale=2)", "probe() may have effects"),
         ("f(x, len(f(x, 1)))", "another call of the op is among the flags"),
         ("Cfg = 1", "Cfg is used here already"),
@@ -353,7 +353,7 @@ def test_uses_in_other_files_stand_against_it_too() -> None:
         (OP.replace("n: int", "n: Tensor"), "`n` is not a flag, but a tensor or a dataclass"),
         (
             OP.replace("= 1.0", "= [1]").replace("scale: float", "scale: list[int]"),
-            "the default of `scale` is none that a schema keeps",
+            "the default of `scale` cannot be kept in a schema",
         ),
         (OP.replace("    return x", "    n = n + 1\n    return x"), "f() assigns n"),
         (OP.replace("    return x", "    print(f'{n=}')\n    return x"), "an f-string prints the name n"),
@@ -386,7 +386,7 @@ def test_signatures_and_bodies_that_stand_against_it(text: str, said: str) -> No
 def test_lowered_calls_by_place_in_another_order() -> None:
     text = OP.replace("n: int, scale: float = 1.0", "n: int, w: Tensor, scale: float")
     calls = "\n\ny = torch.ops.kit.f(x, 1, w, 2.0)\n"
-    refused(migrate(text + calls), text + calls, "this call passes by position what has another position now")
+    refused(migrate(text + calls), text + calls, "this call passes an argument by position whose position has changed")
     named = "\n\ny = torch.ops.kit.f(x, n=1, w=w, scale=2.0)\n"
     assert code(migrate(text + named)).endswith("torch.ops.kit.f(x, cfg__n=1, w=w, cfg__scale=2.0)\n")
 

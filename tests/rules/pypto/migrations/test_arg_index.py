@@ -53,7 +53,7 @@ def test_added(body: str, before: list[str], slots: list[str]) -> None:
         (
             ALONE + "rt_submit_aiv_task(unknown_id, p);\n",
             ["IN, IN, OUT"],
-            "what its orchestration submits is not known",
+            "the tasks that its orchestration submits are not known",
         ),
         (ALONE, ["IN, SCALAR, OUT"], "its signature has scalars before tensors"),
     ],

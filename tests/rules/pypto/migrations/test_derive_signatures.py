@@ -47,7 +47,7 @@ def derive(files: dict[str, str], *options: str) -> Migrated:
 
 
 def lists(done: Migrated) -> list[str]:
-    """What stands behind the core of each kernel."""
+    """The text after the core of each kernel."""
     config = done.files[CONFIG].partition("KERNELS")[2].partition("]\nORCHESTRATION")[0]
     return [line.partition('"core_type": "aiv"')[2].removesuffix("},") for line in config.splitlines()[1:] if line]
 

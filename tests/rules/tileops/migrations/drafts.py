@@ -21,7 +21,7 @@ YAML, CODE, TEST, BENCH = (
 
 @dataclass(frozen=True)
 class Migrated:
-    """What a migration did with ``before``: the sites it changed, the new text of each changed file, and its notes."""
+    """The result of a migration of ``before``: the changed sites, the new text of each changed file, and its notes."""
 
     before: Mapping[str, str]
     after: Mapping[str, str]

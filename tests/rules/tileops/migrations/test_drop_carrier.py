@@ -1149,7 +1149,7 @@ LEFT = {
     "the-op-computes-by-itself": (
         CLASS + changed(REGISTRATION, ("return REGISTRY[key]._eager()", "return compute(n)")),
         ENTRY,
-        "the custom op does more than to call a method of the instance; run here what it runs",
+        "the custom op does more than call a method of the instance; run here what it runs",
     ),
     "the-other-way-is-another": (
         changed(CLASS, ("return self._eager()", "return self.kernel(self.n)")) + REGISTRATION,

@@ -128,7 +128,7 @@ def test_what_names_the_file_or_reads_its_key_is_noted() -> None:
             NORM.replace("workloads: []", "workloads: &w []") + REDUCE.replace("workloads: []", "workloads: *w"),
             "`*w` would be in another file than `&w` (line 4)",
         ),
-        ("ops:\n" + shifted(NORM) + "version: 1\n", "other keys stand beside it (line 1)"),
+        ("ops:\n" + shifted(NORM) + "version: 1\n", "there are other keys next to it (line 1)"),
     ],
 )
 def test_a_file_that_is_written_otherwise_stays(text: str, reason: str) -> None:

@@ -55,7 +55,7 @@ def test_a_large_row_has_further_values_in_a_smaller_shape() -> None:
 
 
 def added(limits: range, entry: str = ENTRY) -> list[set[str]]:
-    """What each further cell of the limit brings."""
+    """The cell that each increase of the limit adds."""
     found = [set(names(limit, entry)) for limit in limits]
     return [
         here - less for less, here in pairwise([set(names(limits[0] - 1, entry)) if limits[0] > 1 else set(), *found])

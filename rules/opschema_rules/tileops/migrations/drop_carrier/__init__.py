@@ -1,4 +1,4 @@
-"""Drop carriers: 0-dim tensors that stand in for a dtype, in the manifest, the ops, the validator and the tests."""
+"""Removes carriers, 0-dim tensors that stand for a dtype, from the manifest, the ops, the validator and the tests."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
 
 
 def _inline(draft: Draft, eager: Iterable[Eager]) -> None:
-    """Inline what the first round wrote the calls of."""
+    """Inline the methods whose calls the first round wrote."""
     workbench = Workbench(draft)
     for item in eager:
         with workbench.on(item.body.file.path) as rewrite:

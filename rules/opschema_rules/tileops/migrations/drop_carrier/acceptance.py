@@ -1,4 +1,4 @@
-"""Whether a validator already accepts an op that has params but no inputs, and rejects one that has neither."""
+"""Checks whether a validator already accepts an op that has params but no inputs, and rejects one with neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The carriers of op classes, and what was written only to make them."""
+"""The carriers of op classes, and code that was only written to make them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def drop_attributes(
 
 
 def _drop_writes(rewrite: Rewrite, ref: ClassRef, name: str, writes: Sequence[tuple[Body, Assign]]) -> None:
-    """Take out the calls that write an attribute, and then its assignments."""
+    """Remove the calls that write an attribute, and then its assignments."""
     makers = _makers(item for _, item in writes)
     calls = [(body, item) for body, item in writes if isinstance(_target(rewrite, item), cst.SimpleString)]
     for body, item in calls:
@@ -130,7 +130,7 @@ _SETTINGS = frozenset({"no_grad", "inference_mode", "device"})
 
 
 def _close(rewrite: Rewrite, node: cst.CSTNode) -> None:
-    """Take out the conditions and ``with`` blocks around a node in which nothing is left."""
+    """Remove the conditions and ``with`` blocks around a node in which nothing is left."""
     for around in rewrite.tree.ancestors(node):
         above = rewrite.tree.parent(around)
         if isinstance(around, cst.FunctionDef):
@@ -158,7 +158,7 @@ def _left(rewrite: Rewrite, node: cst.If | cst.Else | None) -> Iterator[cst.CSTN
 
 
 def _drop_emptied(workbench: Workbench, method: Body, mentions: MentionIndex, classes: Collection[ClassRef]) -> None:
-    """Take out a private method in which nothing is left, and its calls in the classes that have it."""
+    """Remove a private method in which nothing is left, and its calls in the classes that have it."""
     name = method.function.name if method.function is not None else ""
     found = mentions.of(name)
     users = {*found.uses, *found.functions}
@@ -184,7 +184,7 @@ def _is_emptied(rewrite: Rewrite, function: cst.FunctionDef) -> bool:
 
 
 def _drop_calls(rewrite: Rewrite, name: str) -> None:
-    """Take out the calls of a method, which are all that names it.
+    """Remove the calls of a method, which are the only code that names it.
 
     Raises:
         Refused: something else does, or an argument may do something.

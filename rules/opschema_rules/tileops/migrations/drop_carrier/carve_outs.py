@@ -70,14 +70,14 @@ def _fold_test(rewrite: Rewrite, found: CarveOut, test: cst.BaseExpression) -> N
     elif any(value.span == found.test.span for value in found.body.scope.returns) and function is not None:
         _fold_helper(rewrite, function)
     elif any(inside(found.test.span, value.span) for value in found.body.scope.returns):
-        raise LeftAlone(found.body.at(found.test), "the exception is part of what this function returns")
+        raise LeftAlone(found.body.at(found.test), "the exception is part of the result of this function")
     else:
         fold_expression(rewrite, test, False)
         _drop_empty(rewrite, test)
 
 
 def _fold_helper(rewrite: Rewrite, helper: cst.FunctionDef) -> None:
-    """Fold the calls of a function that tells such ops, and delete it."""
+    """Fold the calls of a function that identifies such ops, and delete it."""
     tree = rewrite.tree
     for call in tree.calls(helper.name.value):
         statement = tree.statement(call)
@@ -110,7 +110,7 @@ def _drop_empty(rewrite: Rewrite, test: cst.CSTNode) -> None:
 
 
 def _drop_locals(rewrite: Rewrite, function: cst.FunctionDef, names: Iterable[str]) -> None:
-    """Take out the locals that only the test read, and those that only these read."""
+    """Remove the locals that only the test read, and those that only these read."""
     params = {item.name.value for item in function.params.params} | {
         item.name.value for item in function.params.kwonly_params
     }
@@ -151,7 +151,7 @@ def _callers(workbench: Workbench, body: Body, param: Param) -> list[str]:
 
 
 def _drop_argument(workbench: Workbench, path: str, body: Body, param: Param) -> None:
-    """Take a flag out of the calls in a file; a test that sets it goes as a whole."""
+    """Remove a flag from the calls in a file; a test that sets it is removed entirely."""
     function = body.function
     assert function is not None
     place = function.params.index(param) if param.kind in ("posonly", "normal") else None
@@ -180,7 +180,7 @@ def _is_false(node: cst.BaseExpression) -> bool:
 def _test_around(
     tree: PythonTree, call: cst.Call, path: str, given: cst.BaseExpression
 ) -> cst.FunctionDef | cst.ClassDef:
-    """The test that a call stands in, which asks for the exception; its class where that has no other."""
+    """Return the test around a call, which tests the exception; its class if that contains no other test."""
     functions = [item for item in tree.ancestors(call) if isinstance(item, cst.FunctionDef)]
     literal = isinstance(given, cst.Name) and given.value == "True"
     if not literal or not functions or not functions[-1].name.value.startswith("test"):

@@ -1,4 +1,4 @@
-"""Validators and tests of a manifest none of whose entries declares a carrier any more."""
+"""Validators and tests of a manifest whose entries no longer declare a carrier."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def drop_exceptions(draft: Draft, workbench: Workbench, manifest: Manifest, remo
 
 
 def _exempting(draft: Draft, workbench: Workbench, manifest: Manifest, found: CarveOut) -> Iterator[Note]:
-    """Take out the tests that assert an exception, or note them."""
+    """Remove the tests that assert an exception, or yield notes on them."""
     names = {body.function.name for body, _ in found.guards if body.function is not None}
     for path in dict.fromkeys(item.place.path for item in mentions(draft.project, names, _tests(draft))):
         file = draft.project.python(path)

@@ -1,4 +1,4 @@
-"""Op classes without their carriers, and without what only the call of a custom op needed."""
+"""Removes carriers from op classes, together with code that only the call of a custom op needed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def alone(attribute: CarrierAttribute) -> Iterator[CustomOp]:
 
 
 def _has_tensors(body: Body) -> bool:
-    """Whether a function that calls a custom op is given anything to call it with."""
+    """Whether a function that calls a custom op gets any tensors to call it with."""
     return body.method is not body or len(body.params) != 1
 
 
@@ -97,7 +97,9 @@ def _drop_param(workbench: Workbench, op: CustomOp, place: int) -> None:
         with workbench.on(body.file.path) as rewrite:
             function = function_node(rewrite.tree, body)
             if place >= len(body.params):
-                raise LeftAlone(op.body.at(op.body.params[place].span), "a fake kernel does not take what the op takes")
+                raise LeftAlone(
+                    op.body.at(op.body.params[place].span), "a fake kernel does not take the arguments of the op"
+                )
             param = body.params[place]
             uses = [node for node in local_uses(rewrite, function, param.name) if not rewrite.is_gone(node)]
             if uses:
@@ -140,7 +142,7 @@ def _held(body: Body, callee: Expr) -> Iterator[str]:
 
 
 def _clean(rewrite: Rewrite, ref: ClassRef, needed: _Needed) -> None:
-    """Take out of a class what only the call of its custom op needed."""
+    """Remove from a class the code that only the call of its custom op needed."""
     node = rewrite.tree.class_def(ref.name)
     assigned = {item.target: item for item in ref.cls.body.assigns}
     for name in sorted(needed.held & assigned.keys()):

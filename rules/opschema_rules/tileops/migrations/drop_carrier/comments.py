@@ -1,4 +1,4 @@
-"""Comments that tell of carriers: paragraphs that speak of nothing else go, the others are a person's to reword."""
+"""Comments on carriers: paragraphs that mention nothing else are removed, the others are left to a person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Paragraph(msgspec.Struct, frozen=True):
 
     @property
     def tells_of_no_tensor(self) -> bool:
-        """Whether it tells that something takes no tensor."""
+        """Whether it says that something takes no tensor."""
         return _NO_TENSOR.search(self.text) is not None
 
 
@@ -97,7 +97,7 @@ def _is_text(source: Source, number: int) -> bool:
 
 
 def _blank_around(source: Source, block: tuple[int, int]) -> Iterator[int]:
-    """The blank lines behind a block that nothing stands right above but what opens it."""
+    """Yield the blank lines after a block, unless the line above it has text and does not open the enclosing block."""
     above = source.line_text(block[0] - 1).rstrip() if block[0] > 1 else ""
     if above and not above.endswith(":"):
         return

@@ -1,4 +1,4 @@
-"""Documents that still demand what the migration removed: an input of every op, or an exception for ops without tensors."""
+"""Documents that still require what the migration removed: an input of every op, or an exception for ops without tensors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _EXCEPTION = re.compile(
 
 
 def outdated(draft: Draft, manifest: Manifest, checks: Collection[str]) -> Iterator[Note]:
-    """A note on each paragraph that demands an input of every op, describes the exception for ops that take no tensor, or
-    refers to one of the ``checks`` that demanded an input.
+    """Yield a note on each paragraph that requires an input of every op, describes the exception for ops that take no tensor, or
+    refers to one of the ``checks`` that required an input.
     """
     paths = [path for path in draft.project.workspace.under(manifest.base) if path.endswith((".md", ".rst"))]
     for source in texts_with(draft.project, {"input", "inputs", "ref_api", *checks}, paths):

@@ -20,7 +20,7 @@ from opschema_rules.tileops.own_writes import own_write
 
 
 def dtype_param(carriers: Carriers, op: OpImplementation, found: tuple[CarrierInput, ...]) -> DtypeParam | None:
-    """The parameter to declare in place of the carriers of an entry; None where they lend no dtype of their own.
+    """Return the parameter to declare in place of an entry's carriers; None if they have no dtype of their own.
 
     Raises:
         LeftAlone: it is not known, or its default cannot be written down.
@@ -94,13 +94,13 @@ def _made(bodies: Bodies, attribute: CarrierAttribute) -> Iterator[tuple[Body, E
 
 
 def _holds(body: Body, span: Span) -> bool:
-    """Whether a span may lie in a body: not in a function that ends before it or begins behind it."""
+    """Whether a span may be in a body: not in a function that ends before it or begins after it."""
     outer = body.function.outer if body.function is not None else span
     return outer.start <= span.start and span.end <= outer.end
 
 
 def _origin(bodies: Bodies, body: Body, expr: Expr, ref: ClassRef, hops: int) -> str:
-    """The parameter of the constructor of ``ref`` that an expression in a method is; empty if it is none."""
+    """Return the parameter of the constructor of ``ref`` that an expression in a method refers to; empty if there is none."""
     if expr.kind != "name" or hops <= 0:
         return ""
     holder, _, name = expr.text.rpartition(".")
@@ -128,7 +128,7 @@ def _kept(bodies: Bodies, ref: ClassRef, name: str, hops: int) -> str:
 
 
 def _lifted(bodies: Bodies, ref: ClassRef, binder: Body, name: str, hops: int) -> str:
-    """A constructor's parameter, as the constructor of ``ref`` calls what it passes on as that."""
+    """Return the name that the constructor of ``ref`` has for a constructor's parameter that it passes on."""
     init = bodies.program.member(ref, "__init__")
     body = bodies.function(init) if isinstance(init, FunctionRef) else None
     if body is None or body is binder:

@@ -52,7 +52,7 @@ def _inputs(entry: OpEntry, names: Sequence[str]) -> list[Edit]:
     if {key.value for key, _ in owner.pairs()} == set(names):
         return set_value(entry.file, owner, {})
     if len(names) > 1:
-        raise LeftAlone(entry.at(owner), "several carriers stand beside real inputs")
+        raise LeftAlone(entry.at(owner), "several carriers are mixed with real inputs")
     return remove_key(entry.file, owner, names[0])
 
 

@@ -18,7 +18,7 @@ from opschema_rules.tileops.conditions import emptiness
 
 
 def drop_exempting(workbench: Workbench, program: Program, file: PythonFile, found: CarveOut) -> Iterator[Note]:
-    """Take out the tests of a file that assert an exception which no flag carries; notes on those that may."""
+    """Remove the tests of a file that assert an exception without a flag; yield notes on those that may."""
     checks = {body.function.name: body for body, _ in found.guards if body.function is not None}
     bodies = Bodies(program, [file.path])
     for body in bodies.of(file):
@@ -41,7 +41,7 @@ def _walk(expr: Expr | None) -> Iterable[Expr]:
 
 
 def _remove(workbench: Workbench, body: Body) -> None:
-    """Take out a test; its class where that has no other."""
+    """Remove a test; its class if that contains no other test."""
     with workbench.on(body.file.path) as rewrite:
         node = function_node(rewrite.tree, body)
         around = rewrite.tree.enclosing(node, cst.ClassDef)
@@ -52,7 +52,7 @@ def _remove(workbench: Workbench, body: Body) -> None:
 
 
 def _asserts(bodies: Bodies, body: Body, call: Expr, checks: dict[str, Body]) -> bool:
-    """Whether a test only asserts that nothing is told of an op that takes no tensor and declares one."""
+    """Whether a test only asserts that nothing is reported for an op that takes no tensor and declares one."""
     function, check = body.function, checks[call.callee.rpartition(".")[2]]
     if function is None or function.decorators or not _is_call_of(bodies, body, call, check):
         return False
@@ -64,7 +64,7 @@ def _asserts(bodies: Bodies, body: Body, call: Expr, checks: dict[str, Body]) ->
 
 
 def _is_call_of(bodies: Bodies, body: Body, call: Expr, check: Body) -> bool:
-    """Whether a call is one of a validator's function, which tests import as one of a package or of a lone script."""
+    """Whether a call is of a validator's function, which tests import from a package or from a single script."""
     called, full = bodies.called(body, call.callee), bodies.external(body, call.callee)
     if called is not None and called.function is not None and check.function is not None:
         return (called.file.path, called.function.span) == (check.file.path, check.function.span)
@@ -79,7 +79,7 @@ def _value(body: Body, expr: Expr) -> Expr:
 
 
 def _is_told_nothing(body: Body, test: Expr, call: Expr) -> bool:
-    """Whether an assertion is that what a check returns, or the list that it is given, is empty."""
+    """Whether an assertion says that the result of a check, or the list passed to it, is empty."""
     measured = emptiness(test)
     if measured is None or not measured[1]:
         return False

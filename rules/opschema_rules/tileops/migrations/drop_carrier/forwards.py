@@ -1,4 +1,4 @@
-"""``forward()`` of an op without tensor inputs: what its custom op ran for it, it runs itself."""
+"""``forward()`` of an op without tensor inputs: it directly runs the code that its custom op ran."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Eager(msgspec.Struct, frozen=True):
 
 
 def run_eagerly(workbench: Workbench, bodies: Bodies, body: Body, handings: Iterable[Handing]) -> Eager | None:
-    """Let a method that has no tensors for a custom op run what that would; what it is left to call, if that is one method.
+    """Let a method without tensors for a custom op run the op's code. Return the remaining call, if there is one method.
 
     Raises:
         LeftAlone: it is not certain that the same would run.
@@ -60,7 +60,7 @@ def run_eagerly(workbench: Workbench, bodies: Bodies, body: Body, handings: Iter
 
 
 def inline(rewrite: Rewrite, eager: Eager) -> None:
-    """Put a method's body in place of the call of it that ends another; leave both where that is not certain."""
+    """Inline a method's body in place of the call that ends another method; leave both if that is not certain."""
     owner, function = eager.body.owner, eager.body.function
     if owner is None or function is None:
         return
@@ -108,7 +108,7 @@ def _is_test_of(tree: PythonTree, node: cst.CSTNode, text: str) -> bool:
 
 
 def _drop_idle(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> None:
-    """Take out a local that only the call read."""
+    """Remove a local that only the call read."""
     try:
         drop_local(rewrite, function, name, PURE)
     except Refused:
@@ -125,7 +125,7 @@ def _eager_call(bodies: Bodies, body: Body, handing: Handing) -> str:
     if not text:
         raise LeftAlone(
             handing.body.at(handing.call),
-            "the custom op does more than to call a method of the instance; run here what it runs",
+            "the custom op does more than call a method of the instance; run here what it runs",
         )
     return text
 
@@ -182,7 +182,7 @@ def _returned(rewrite: Rewrite, function: cst.FunctionDef) -> cst.BaseExpression
 
 
 def _code(rewrite: Rewrite, node: cst.BaseExpression | None) -> str:
-    """The code of what is left of an expression, without white space."""
+    """Return the code of the rest of an expression, without white space."""
     if isinstance(node, cst.IfExp):
         node = node.orelse if rewrite.is_gone(node.body) else node.body
     return "".join(rewrite.tree.code(node).split()) if node is not None else ""

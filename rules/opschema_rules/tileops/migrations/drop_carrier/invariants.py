@@ -98,7 +98,7 @@ _INPUTS = re.compile(r"\bsignature\.inputs\b|\binputs(?= (?:must|should|needs?)\
 
 
 def _reworded(text: str) -> str:
-    """A message that asks for what is asked now."""
+    """Return a message that describes the new requirement."""
     found = _AT_LEAST.sub(lambda match: f"at least {match[1]} input or param", text)
     return _INPUTS.sub("signature", found) if found != text else text
 
@@ -136,7 +136,7 @@ def _is_outputs(body: Body, expr: Expr) -> bool:
 
 
 def _add_output(rewrite: Rewrite, statement: cst.Assert, measured: Expr, holder: str) -> None:
-    """Write the same assertion for outputs, below what else is asserted of them."""
+    """Write the same assertion for outputs, below the other assertions on them."""
     tree = rewrite.tree
     line = tree.parent(statement)
     block = tree.parent(line) if line is not None else None

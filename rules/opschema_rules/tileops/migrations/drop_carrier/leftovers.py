@@ -37,14 +37,14 @@ class Leftovers:
         self._lost: dict[str, list[str]] = {}
 
     def finish(self, path: str, rewrite: Rewrite) -> None:
-        """Learn what the rewrite of a file took out, and take out the imports that nothing in it uses any more."""
+        """Record what the rewrite of a file removed, and remove imports that nothing in the file uses any more."""
         file = self.draft.project.python(path)
         if file is not None:
             _drop_imports(rewrite, file)
             self._lost[path] = list(_lost_names(rewrite, file))
 
     def sweep(self, workbench: Workbench, bodies: Bodies) -> list[Definition]:
-        """Take out what only removed code used, in the package of ops; what was taken out."""
+        """Remove code that only removed code used, in the package of ops. Return the removed definitions."""
         tried: list[Definition] = []
         removed: list[Definition] = []
         while dead := _unmentioned(
@@ -118,18 +118,18 @@ def _is_used_in(workbench: Workbench, paths: Iterable[str], name: str) -> bool:
 
 
 def _is_known(file: PythonFile | None, name: str) -> bool:
-    """Whether a file uses, imports or exports a name; of one that does not parse that is not known, and so it may."""
+    """Whether a file uses, imports or exports a name; one that cannot be parsed may."""
     imported = {word for item in file.body.imports for word in (item.name, item.attr)} if file is not None else set()
     return file is None or name in imported or name in file.body.names()
 
 
 def _is_mentioned(workbench: Workbench, path: str, name: str) -> bool:
-    """Whether a name is a word of what is left of a rewritten file."""
+    """Whether a name is a word in the rest of a rewritten file."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", workbench.text(path)) is not None
 
 
 def _is_used(rewrite: Rewrite, name: str) -> bool:
-    """Whether what is left of a file names something, other than to define, import or export it."""
+    """Whether the rest of a file names something, other than to define, import or export it."""
     tree = rewrite.tree
     if any(not rewrite.is_gone(node) and not _is_module(tree, node) for node in tree.attributes(name)):
         return True
@@ -155,7 +155,7 @@ def _is_module(tree: PythonTree, node: cst.CSTNode) -> bool:
 
 
 def _is_bound(tree: PythonTree, node: cst.Name) -> bool:
-    """Whether a name stands in its own definition at the top of a module."""
+    """Whether a name is in its own top-level definition."""
     for item in (node, *tree.ancestors(node)):
         if isinstance(item, cst.FunctionDef) and item.name.value == node.value:
             return isinstance(tree.parent(item), cst.Module)

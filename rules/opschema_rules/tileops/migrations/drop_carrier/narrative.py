@@ -85,7 +85,7 @@ def _tells(item: Paragraph, removed: Removed) -> bool:
 
 
 def _is_over(file: YamlFile, item: Paragraph, removed: Removed) -> bool:
-    """Whether a manifest's paragraph tells of carriers: one sentence, or in the file's preamble any number."""
+    """Whether a manifest's paragraph is about carriers: one sentence, or in the file's preamble any number."""
     entries = entries_node(file)
     head = entries is not None and file.source.line_span(item.last).end < entries.start
     if not head:
@@ -106,7 +106,7 @@ def _has_no_input(entry: Node) -> bool:
 
 
 def remarks(draft: Draft, removed: Removed) -> Iterator[Note]:
-    """Notes on texts that mention what was removed."""
+    """Yield notes on texts that mention removed things."""
     project = draft.project
     for found in mentions(project, removed.names):
         source = project.source(found.place.path)

@@ -1,4 +1,4 @@
-"""The test that a schema check accepts ``inputs: {}``, written beside the check's other tests and as they are."""
+"""The test that a schema check accepts ``inputs: {}``, written beside and like the check's other tests."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from opschema_rules.tileops.migrations.drop_carrier.unseen import own_calls, uns
 
 
 class Outcome(msgspec.Struct):
-    """The outcome for all groups: those migrated, notes on the others, and what is left to be inlined."""
+    """The outcome for all groups: the migrated ones, notes on the others, and the remaining calls to inline."""
 
     migrated: list[Group] = msgspec.field(default_factory=list)
     notes: list[Note] = msgspec.field(default_factory=list)
@@ -60,7 +60,7 @@ class Outcome(msgspec.Struct):
         return any(item.op is not None and len(item.inputs) == len(item.op.entry.inputs) for item in mine)
 
     def remarks(self, removed: Removed) -> Iterator[Note]:
-        """Record in ``removed`` what the groups had; notes on the ops that are not custom ops any more."""
+        """Record in ``removed`` the parts of the groups; yield notes on ops that are no longer custom ops."""
         subjects = [item for group in self.migrated for item in group.subjects]
         for carriers in dict.fromkeys(item.carriers for item in subjects):
             yield from unseen(carriers, [item for item in subjects if item.carriers is carriers])
@@ -102,7 +102,7 @@ class _Tools(NamedTuple):
 
 
 def migrate_groups(draft: Draft, workbench: Workbench, chosen: Sequence[Site]) -> Outcome:
-    """Mark what changes for each group of sites that can be migrated with certainty, and note the others."""
+    """Record the changes for each group of sites that can be migrated with certainty, and notes on the others."""
     outcome = Outcome()
     tools: dict[Carriers, _Tools] = {}
     elsewhere = _Elsewhere(draft)
@@ -133,7 +133,7 @@ def migrate_groups(draft: Draft, workbench: Workbench, chosen: Sequence[Site]) -
 
 
 class _Elsewhere:
-    """The Python files outside a package by the attributes that they read, each asked for once."""
+    """The Python files outside a package by the attributes that they read, each looked up once."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -161,7 +161,7 @@ def _manifest_edits(subject: Carried) -> list[Edit]:
 
 
 def _notes(group: Group, why: LeftAlone) -> Iterator[Note]:
-    """The notes on a group that is left as it is: at each of its sites, and where the reason is."""
+    """Yield the notes on a group that is left unchanged: at each of its sites, and at the place of the reason."""
     for site in group.sites:
         yield Note(site.place, f"not migrated: {why.reason}", leaves_site=True)
     if all(site.place != why.place for site in group.sites):

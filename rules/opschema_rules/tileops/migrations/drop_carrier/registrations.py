@@ -28,7 +28,7 @@ class _Call(msgspec.Struct, frozen=True, eq=False):
 
 
 class Registrar:
-    """Takes back registrations; what each factory is called for is looked up once."""
+    """Removes registrations; the calls of each factory are looked up once."""
 
     def __init__(self, workbench: Workbench, bodies: Bodies) -> None:
         self.workbench = workbench
@@ -75,7 +75,7 @@ class Registrar:
 
 
 def _puts(op: CustomOp) -> Iterator[tuple[str, str]]:
-    """The names of what holds an op where it is registered, and of the attributes by which it does."""
+    """Yield the names of the objects that hold an op where it is registered, and of the attributes through which they do."""
     function, outer = op.body.function, op.body.parent
     for assign in outer.scope.assigns if outer is not None and function is not None else ():
         if function is not None and assign.value is not None and assign.value.text == function.name:
@@ -99,7 +99,7 @@ def _holder(op: CustomOp, factory: Body) -> str:
 
 
 def _delete_call(workbench: Workbench, body: Body, call: Expr) -> None:
-    """Take out a registering call; a loop that does nothing else goes with it."""
+    """Remove a registering call; a loop that does nothing else is removed with it."""
     with workbench.on(body.file.path) as rewrite:
         node = rewrite.tree.find(call.span, cst.Call)
         loop = _loop_around(rewrite, node)
@@ -132,7 +132,7 @@ def _leave_out(workbench: Workbench, bodies: Bodies, call: _Call, classes: Colle
 
 
 def _names_one(bodies: Bodies, body: Body, item: cst.BaseElement, classes: Collection[ClassRef]) -> bool:
-    """Whether an element is one of some classes, or a tuple that holds one."""
+    """Whether an element is one of some classes, or a tuple that contains one."""
     parts = item.value.elements if isinstance(item.value, cst.Tuple | cst.List) else [item]
     names = [part.value.value for part in parts if isinstance(part.value, cst.Name)]
     return any(bodies.resolve(body, name) in classes for name in names)
@@ -153,7 +153,7 @@ def _undecorate(workbench: Workbench, bodies: Bodies, factory: Body, classes: It
 
 
 def _delete_op(workbench: Workbench, bodies: Bodies, op: CustomOp) -> None:
-    """Delete an op of its own: the implementations, the fake kernels, and what registers them by name."""
+    """Delete an op of its own: the implementations, the fake kernels, and the registrations that use their names."""
     if op.body.function is None:
         return
     if not op.body.function.decorators:
@@ -173,7 +173,7 @@ def _delete_op(workbench: Workbench, bodies: Bodies, op: CustomOp) -> None:
 
 
 def _take_off(workbench: Workbench, op: CustomOp) -> None:
-    """Take out the assignments that put an op on a class, beside its definition."""
+    """Remove the assignments that put an op on a class, beside its definition."""
     function, outer = op.body.function, op.body.parent
     for assign in outer.scope.assigns if outer is not None and function is not None else ():
         named = [item.text for item in assign.value.walk()] if assign.value is not None else []

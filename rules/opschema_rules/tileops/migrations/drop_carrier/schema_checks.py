@@ -17,7 +17,7 @@ from opschema_rules.tileops.migrations.drop_carrier.expressions import expressio
 
 
 class SchemaCheck(msgspec.Struct, frozen=True):
-    """A function that reports what is wrong with an entry's sections, and its check of ``params``."""
+    """A function that reports faults in an entry's sections, and its check of ``params``."""
 
     body: Body
     condition: Condition
@@ -30,7 +30,7 @@ class SchemaCheck(msgspec.Struct, frozen=True):
 
 
 def schema_check(bodies: Bodies, path: str) -> SchemaCheck | None:
-    """The first function of a validator that looks at the sections of one signature and collects errors of them."""
+    """Return the first function of a validator that examines the sections of one signature and collects their errors."""
     file = bodies.program.load(path)
     for body in bodies.of(file) if file is not None else ():
         if body.function is None or body.parent is None or body.parent.function is not None:
@@ -44,7 +44,7 @@ def schema_check(bodies: Bodies, path: str) -> SchemaCheck | None:
 
 
 def _reads_params(expr: Expr) -> bool:
-    """Whether a condition asks for the params of a signature: ``"params" in sig``, ``sig.get("params")``."""
+    """Whether a condition reads the params of a signature: ``"params" in sig``, ``sig.get("params")``."""
     return any(item.value == "params" for item in expr.walk())
 
 

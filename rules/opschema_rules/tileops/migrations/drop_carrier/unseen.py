@@ -17,7 +17,7 @@ from opschema_rules.tileops.migrations.drop_carrier.groups import Carried
 
 
 def unseen(carriers: Carriers, subjects: Iterable[Carried]) -> Iterator[Note]:
-    """Notes on tensors that ops without inputs still hand to custom ops: carriers, but for how they are made."""
+    """Yield notes on tensors that ops without inputs still pass to custom ops: carriers, except for how they are made."""
     bodies = carriers.bodies
     for subject in subjects:
         if subject.op is None or subject.attributes or len(subject.inputs) != len(subject.op.entry.inputs):
