@@ -55,8 +55,10 @@ def is_hashable(machine: Machine, value: object) -> bool | Opaque:
 
     Python raises a ``TypeError`` for what is False.
     """
+    if isinstance(value, slice):
+        machine.stop("slices are hashable since Python 3.12")
     if type(value) in _scalars:
-        return not isinstance(value, slice)
+        return True
     if isinstance(value, tuple | frozenset):
         machine.spend(len(value))
         found = [is_hashable(machine, item) for item in value]
