@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.statements import names_read
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.model import FlyTree, Kind
@@ -62,12 +65,24 @@ def _is_outside(tree: FlyTree, body: Body, name: str) -> bool:
 @cached_on_argument
 def _made(binder: Body) -> frozenset[str]:
     """The variables whose values may come from a call, and so may be instances of classes with their own operators."""
-    values = ((item.target, item.value) for item in binder.scope.assigns if item.value is not None)
-    return frozenset(name for name, value in values if any(map(_is_making, value.walk())))
+    values = [(item.target, item.value) for item in binder.scope.assigns if item.value is not None]
+    numbers = _NUMBERS.difference(binder.file.body.named)
+    waiting = [name for name, value in values if any(_is_making(part, numbers) for part in value.walk())]
+    made_of: dict[str, list[str]] = {}
+    for name, value in values:
+        for read in names_read([value]):
+            made_of.setdefault(read, []).append(name)
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += made_of.get(name, ())
+    return frozenset(found)
 
 
-def _is_making(part: Expr) -> bool:
-    return part.kind == "call" and part.callee not in _NUMBERS
+def _is_making(part: Expr, numbers: Collection[str]) -> bool:
+    return part.kind == "call" and part.callee not in numbers
 
 
 @cached_on_argument

@@ -14,6 +14,7 @@ from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.possible_types import UNKNOWN, is_scalar, possible_of
 from opschema_rules.flydsl.rebinding import is_bound_around
+from opschema_rules.flydsl.unbound_names import sets_namespace
 from opschema_rules.flydsl.value_classes import plain_name, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
@@ -204,6 +205,17 @@ def _tiles(body: Body) -> dict[str, Expr]:
     return found
 
 
+def _tried_import(tree: FlyTree, body: Body, dotted: str) -> str:
+    """Return the full name of a name that is `None` if its module cannot be imported, as `torch` often is; empty if other code may
+    bind it.
+    """
+    file, first = body.file, dotted.partition(".")[0]
+    is_bound = first in file.rebound or dotted in file.body.named or sets_namespace(file.source.text)
+    if is_bound or any(item.attr == "*" for item in file.body.imports):
+        return ""
+    return tree.bodies.imported_name(body, dotted)
+
+
 def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:
     """Return the properties of a name that is not a variable of a function."""
     first = expr.text.partition(".")[0]
@@ -215,8 +227,8 @@ def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:
         known = is_scalar(last) or last.startswith(_OPERATIONS)
         return Argument("flydsl type" if is_scalar(last) else "operation") if known else Argument()
     kind, external = tree.names.meaning(body, expr.text)
-    if kind == "unresolved":  # as of `torch` where that is `None` if it cannot be imported
-        external = tree.bodies.imported_name(body, expr.text)
+    if kind == "unresolved":
+        external = _tried_import(tree, body, expr.text)
     elif kind != "external":
         return Argument()
     if external.startswith("torch.") and external.removeprefix("torch.") in _DTYPES:

@@ -8,6 +8,7 @@ import msgspec
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Expr, Param, PythonFile
 from opschema_cli.source.word_index import called_word
@@ -100,6 +101,9 @@ def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
     changes do not count.
     """
     found = Configs([])
+    if "prune_configs_by" in tuner.expr.keywords:  # which may drop any
+        found.complete = False
+        return found
     waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
     calls: dict[tuple[Body, int], Expr] = {}
     read: dict[tuple[PythonFile, str], list[Expr]] = {}
@@ -123,7 +127,8 @@ def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
             elif (body, name) not in seen:
                 seen.add((body, name))
                 read.setdefault((body.file, name.partition(".")[0]), []).append(part)
-                waiting += ((*item, hops + 1) for item in _values(tree, body, name, found))
+                values = _values(tree, body, name, found, tuner if hops == 0 and part.kind == "name" else None)
+                waiting += ((*item, hops + 1) for item in values)
     found.calls = [(body, call) for (body, _), call in calls.items()]
     found.complete &= not any(_is_used_elsewhere(file, name, parts) for (file, name), parts in read.items())
     return found
@@ -153,8 +158,10 @@ def _elements(expr: Expr) -> Iterator[Expr]:
                 yield part
 
 
-def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tuple[Body, Expr]]:
-    """Yield the values of a name in the file of a body: a variable's, or a function's return values."""
+def _values(tree: FlyTree, body: Body, name: str, found: Configs, tuner: Tuner | None) -> Iterator[tuple[Body, Expr]]:
+    """Yield the values of a name in the file of a body: a variable's, or a function's return values. ``tuner`` calls the function
+    itself.
+    """
     binder = body.binder(name) or tree.bodies.module(body.file)
     bound = binder.scope.named.get(name, ())
     one = bound[0] if len(bound) == 1 and name not in binder.file.rebound else None
@@ -163,12 +170,29 @@ def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tu
         return
     target = tree.bodies.called(body, name) if one is not None and not isinstance(one, Assign) else None
     returned = target.scope.returns if target is not None else ()
-    if target is None or not returned or any(item.name == name for item in binder.params):
+    if target is None or not returned or any(item.name == name for item in binder.params) or not _is_plain(target):
         found.complete = False
-    elif len(returned) > 1 and (target.file is not body.file or len(_uses(body.file).get(name, ())) != 1):
+    elif len(returned) > 1 and (tuner is None or not _is_made_for(tuner, target, name)):
         found.complete = False  # some of them may be for another function
     else:
         yield from ((target, item) for item in returned)
+
+
+def _is_plain(target: Body) -> bool:
+    """Whether a function is called as it is defined, and what it returns is the result of the call."""
+    exprs = (expr for item in all_statements(target.statements) for expr in own_expressions(item))
+    is_changed = target.function is None or bool(target.function.decorators)
+    return not is_changed and not any(expr.kind in ("yield", "yield-from") for expr in exprs)
+
+
+def _is_made_for(tuner: Tuner, target: Body, name: str) -> bool:
+    """Whether a function that returns several lists only serves one tuner: a private function of its file that the file names
+    once, which decides by arguments of the tuned function.
+    """
+    names = {item.name for item in tuner.params}
+    own = all(item.name in names or item.default is None for item in target.params)  # and no option of its own
+    is_private = name.startswith("_") and target.file is tuner.body.file and len(_uses(target.file).get(name, ())) == 1
+    return own and is_private and not any(item.kind == "try" for item in all_statements(target.statements))
 
 
 def _is_used_elsewhere(file: PythonFile, name: str, parts: Iterable[Expr]) -> bool:

@@ -34,8 +34,10 @@ _MEMBERS = {
 }
 """The lines that define the members of a test."""
 
-_SELECTS = re.compile(r"pytest\.mark\.(?!skip|xfail|parametrize|usefixtures)\w+")
-"""Pytest marks that neither skip a test nor change its arguments."""
+_SELECTS = re.compile(
+    r"pytest\.mark\.(?:platforms|runtime|device_count|(?:network\d_)?remote_device_count|manual|requires_hardware|sdma|slow|timeout)"
+)
+"""Marks of simpler's tests that select tests, and neither skip one nor change its arguments: others may."""
 
 _NOT_STRAIGHT = re.compile(
     r"\b(?:if|else|elif|for|while|with|try|match|case|raise|yield|await|async|lambda|class|del|import|global|nonlocal|assert"

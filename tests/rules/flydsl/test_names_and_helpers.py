@@ -42,6 +42,10 @@ def test_an_undefined_name_and_a_missing_argument() -> None:
         "(first, [*tile]) = 1, [2]\n",
         "TYPE_CHECKING = True\n\nif TYPE_CHECKING:\n    from math import pi as tile\n",
         "type tile = list[int]\n",
+        "type tile[T: list[int]] = dict[str, T]\n",
+        "type tile[T = int, *Ts = *tuple[int, ...]] = dict[T, Ts]\n",
+        "type tile[\n    T,  # of x[0]]\n    U,\n] = dict[T, U]\n",
+        "type tile \\\n    = list[int]\n",
         "import sys\n\nsys.modules[__name__].tile = 4\n",
         "import sys\n\nthis = sys.modules[__name__]\nthis.tile = 4\n",
         "import inspect\n\ninspect.currentframe().f_globals['tile'] = 4\n",
@@ -58,10 +62,13 @@ def test_names_of_other_systems_and_of_every_module(name: str) -> None:
     assert codes(USING.replace("tile", name)) == []
 
 
-def test_parameters_of_types() -> None:
-    assert (
-        codes("def make[tile: (int, float)](value):\n" + "".join(f"    {line}\n" for line in USING.splitlines())) == []
-    )
+@pytest.mark.parametrize(
+    "parameters", ["[tile: (int, float)]", "[T: (int, list[int]), tile]", "[  # ]\n    T, tile]", " \\\n    [tile]"]
+)
+def test_parameters_of_types(parameters: str) -> None:
+    inner = "".join(f"    {line}\n" for line in USING.splitlines())
+    assert codes(f"def make{parameters}(value):\n{inner}") == []
+    assert codes(f"class Make{parameters}:\n    pass\n\n\n{USING}") == []
 
 
 def test_types_that_are_imported_for_tools_alone() -> None:

@@ -158,15 +158,29 @@ def test_a_list_of_configurations_that_is_changed_later(change: str) -> None:
 @pytest.mark.parametrize(
     ("uses", "expected"),
     [
-        ("tuned = autotune(configs, ['n'], default=fallback)(scale)\n", ["2"]),
-        ("tuned = autotune(configs, ['n'])(scale)\n\n\ndef run(x):\n    tuned(x)\n", ["2", "tuned"]),
-        ("tuned = autotune(configs, ['n'])(scale)\nother = autotune(configs, ['n'])(loose)\n", []),
-        ("tuned = autotune(configs, ['n'])(scale)\nprint(fallback(), configs)\n", []),
+        ("tuned = autotune(_configs, ['n'], default=fallback)(scale)\n", ["2"]),
+        ("tuned = autotune(_configs, ['n'])(scale)\n\n\ndef run(x):\n    tuned(x)\n", ["2", "tuned"]),
+        ("tuned = autotune(_configs, ['n'])(scale)\nother = autotune(_configs, ['n'])(loose)\n", []),
+        ("tuned = autotune(_configs, ['n'])(scale)\nprint(fallback(), _configs)\n", []),
+        ("ALL = _configs\ntuned = autotune(ALL, ['n'])(scale)\n", []),
+        ("tuned = autotune(_configs(1, 2), ['n'])(scale)\n", []),
+        ("tuned = autotune(_configs, ['n'], prune_configs_by=first)(scale)\n", []),
+        ("tuned = autotune(public, ['n'])(scale)\n", []),
+        ("tuned = autotune(_of_kind, ['n'])(scale)\n", []),
+        ("tuned = autotune(_tried, ['n'])(scale)\n", []),
+        ("tuned = autotune(_fitted, ['n'])(scale)\n", []),
+        ("tuned = autotune(_yielded, ['n'])(scale)\n", []),
     ],
 )
 def test_a_function_that_returns_several_lists(uses: str, expected: list[str]) -> None:
     text = (
         "def fallback(*args):\n    return Config(BLOCK=1)\n\n\n"
-        "def configs(A, n):\n    if n < 4:\n        return [fallback()]\n    return [Config(BLOC=2), Config(BLOCK=2)]\n\n\n"
+        "def {}:\n    if n < 4:\n        return [fallback()]\n    return [Config(BLOC=2), Config(BLOCK=2)]\n\n\n"
     )
+    text = text.format("_configs(A, n)")
+    text += "def public(A, n):\n    if n < 4:\n        return [Config(BLOC=1)]\n    return [Config(BLOCK=2)]\n\n\n"
+    text += "def _of_kind(kind=1):\n    if kind:\n        return [Config(BLOC=1)]\n    return [Config(BLOCK=2)]\n\n\n"
+    text += "def _tried(A, n):\n    try:\n        return [Config(BLOC=1)]\n    finally:\n        return [Config(BLOCK=2)]\n\n\n"
+    text += "@fit\ndef _fitted(A, n):\n    return [Config(BLOC=1)]\n\n\n"
+    text += "def _yielded(A, n):\n    yield Config(BLOCK=1)\n    return [Config(BLOC=1)]\n\n\n"
     assert [item for item, _ in found(f"{text}{uses}")] == expected

@@ -43,7 +43,24 @@ def made(slots):
 Reduction = made(4)
 """
 
-_WIDTH = "import os\n\nWIDTH = len(os.sep) + 3\nSLOTS = max(1, WIDTH // 2)\n"
+_WIDTH = """\
+import os
+
+WIDTH = len(os.sep) + 3
+SLOTS = max(1, WIDTH // 2)
+
+
+class Wide:
+    def __rmod__(self, other):
+        return self
+
+    def item(self):
+        return 1
+
+
+FIRST = Wide()
+WIDE = max(FIRST, FIRST, key=id)
+"""
 
 _TRIED = "try:\n    import torch\nexcept ImportError:\n    torch = {}"
 
@@ -170,6 +187,7 @@ INFERRED = [
         "y = vector\nfor i in fx.range_constexpr(2):\n    y = [i]\ny.sort()",
         "y = 'a'\nfor i in fx.range_constexpr(2):\n    y = y + 'b'\nz = y.upper()",
         "y = (WIDTH * 2).bit_length()",
+        "y = (fx.Int32(n) % WIDE).item()",
         "rows = [vector] * 2\nrows.append(vector)",
         "y = vector[0] + 1.0",
     ),
@@ -238,6 +256,16 @@ ARGUMENTS = [
     ),
     Case(f"{TILES}y = fx.make_rmem_tensor(4, torch.float32)", ("FLY234",), helper=_TRIED.format("None")),
     Case(f"{TILES}y = fx.make_rmem_tensor(4, torch.float32)", helper=_TRIED.format("fx"), refused=True),
+    Case(
+        f"{TILES}y = fx.make_rmem_tensor(4, torch.float32)",
+        helper=f"{_TRIED.format('None')}\n\n\ndef setup():\n    global torch\n    torch = None",
+        refused=True,
+    ),
+    Case(
+        f"{TILES}y = fx.make_rmem_tensor(4, torch.float32)",
+        helper=f"{_TRIED.format('None')}\n\nglobals()['torch'] = torch",
+        refused=True,
+    ),
 ]
 """Arguments of the right and of other types."""
 

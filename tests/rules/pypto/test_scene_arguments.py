@@ -256,6 +256,7 @@ def test_an_orchestration_that_may_take_what_is_passed(body: str, expected: str)
         ("", ("@scene_test", "@pytest.mark.xfail(strict=True)\n@scene_test")),
         ("", ("@scene_test", "@pytest.mark.skipif(True, reason='slow')\n@scene_test")),
         ("", ("@scene_test", "@pytest.mark.usefixtures('patched')\n@scene_test")),
+        ("", ("@scene_test", "@pytest.mark.expected_failure\n@scene_test")),
         ("", ("@scene_test", "@traced\n@scene_test")),
         ("pytestmark = pytest.mark.xfail\n", ("", "")),
         ("", ("        pass\n", "        pass\n\n\nclass TestAdd(Base):\n    pass\n")),
