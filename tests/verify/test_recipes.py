@@ -23,7 +23,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_the_example_of_the_docs(tmp_path: Path) -> None:
-    example = (recipes.__doc__ or "").split("names it; a class for each op that needs one::")[1]
+    example = (recipes.__doc__ or "").split("Each op that needs a recipe has a class::")[1]
     code = textwrap.dedent(example.split("\nThe file is executed")[0])
     found = find_recipe(write(tmp_path, code), "BatchCenterFwdOp")
     assert found.tolerance == Tolerance(
