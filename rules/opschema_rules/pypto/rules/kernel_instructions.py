@@ -16,15 +16,15 @@ from opschema_rules.pypto.task_matching import tasks
 def kernel_event(program: Program) -> Iterator[Diagnostic]:
     """A `wait_flag()` for an event that nothing sets, or a `set_flag()` that nothing waits for.
 
-    The pipes of a core run in parallel. `set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)` sets an event when the first pipe has come so far,
-    and `wait_flag()` with the same arguments lets the second pipe wait for it and clears it. A wait without a set never ends, so
-    that the core hangs. A set without a wait is a warning: the second pipe does not wait, and the event is still set for the next
-    wait. A simulator notices neither.
+    The pipes of a core run in parallel. `set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)` sets an event when the first pipe gets there, and
+    `wait_flag()` with the same arguments makes the second pipe wait for the event and clears it. A wait without a set never ends,
+    so the core hangs. A set without a wait is a warning: the second pipe does not wait, and the event stays set.
+    A simulator notices neither.
 
-    An event is reported that a file only sets or only waits for, or that it sets more or less often than it waits for it, whichever
-    way the code takes through its branches and loops. Where that differs from way to way, nothing is reported, nor in a file with
-    an event that is computed or that a macro names, or that includes other code of the program. Kernels that pypto's compiler wrote
-    are checked too, as they are edited by hand at times.
+    The rule reports an event that a file only sets or only waits for, and one that the code sets more often, or less often, than it
+    waits for it on every path. If that differs between the paths through branches and loops, nothing is reported. Files are not
+    checked if they compute an event, name one in a macro, or include other code of the program. Kernels written by pypto's compiler
+    are checked too, since they are sometimes edited by hand.
 
     Bad:
 
