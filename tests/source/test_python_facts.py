@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import sys
 import sysconfig
 import textwrap
 import weakref
@@ -160,7 +161,8 @@ ALIKE = {
     "continued": "a\n\\\nb = c\n\\\n\\\ndef d():\n    e\n\ng\n",
     "form feeds": "\x0ca\n\x0c\x0cdef b(): c; \x0c d\nclass E:\n\x0c    f = (1,\n\x0c 2)\n\x0cg\n",
     "deletions": "del a, (b, c.d), [e], f[0]\nglobal g\ndef h(): nonlocal i\n",
-    "slices": "x = a[b:], a[:b], a[ : ], a[::(b)], a[(b) : (c) : d, e], a[:,], a[*b], a[*b, c]\n",
+    "slices": "x = a[b:], a[:b], a[ : ], a[::(b)], a[(b) : (c) : d, e], a[:,]\n",
+    **({"starred slices": "x = a[*b], a[*b, c]\n"} if sys.version_info >= (3, 11) else {}),
     "starred": "x = [* a, *(b)], (*c,), {*d}\nprint(*(e), *f)\ndel (g, h), i\nfor j, * k in l: pass\n",
     "fields": "x = f'{{a}} {b:}{c!s:>3}' f'' 'd' F'{e=!r}{f =:2}' f'\\N{BULLET}\\n\\{g}' Rf'\\d{{{h}}}'\n",
     "hidden": "x = [(a.b(c), d(a)) for a, (*d, e) in f() for g in a()], (lambda h, *i: h(i(), j.k()))\n",
