@@ -43,10 +43,8 @@ _SEAL = 16
 _PASSING = ("locked", "busy", "full", "readonly", "disk I/O", "unable to open", "interrupted")
 """Error messages of sqlite after which the file may still be intact."""
 
-_SCHEMA = """\
-CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))
-WITHOUT ROWID
-"""
+_SCHEMA = "CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))"
+"""It has row ids: a table without them moves its large values whenever a key comes between others."""
 
 
 def cache_folder() -> Path:
