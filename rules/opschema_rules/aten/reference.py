@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Container, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import TypeAlias
 
 import msgspec
@@ -65,16 +66,14 @@ class References(msgspec.Struct, dict=True):
         return self.torchgens.project
 
     def of_derivatives(self, file: YamlFile) -> NativeFile | None:
-        """Return the native_functions.yaml of the tree that derivatives belong to: the only one, if it has most of their
-        operators; None if that is not known.
+        """Return the native_functions.yaml of the tree that derivatives belong to: the one at PyTorch's own place, or the nearest
+        that has most of their operators; None if that is not known.
         """
-        found = self.configured or self._of_aten
-        if found is not None:
-            return found.native
+        if self.configured is not None:
+            return self.configured.native
         named = (string(item.get("name")) for item in items_of(file))
         names = {name.partition("(")[0].strip() for name in named if name is not None}
-        own = self.natives[0] if len(self.natives) == 1 else None
-        return own if own is not None and _holds(own.by_name, names) else None
+        return self._of_names(file.path, names, lambda native: native.by_name)
 
     def of_copy(self, native: NativeFile) -> Reference | None:
         """The reference that a native_functions.yaml may be a copy of; None for PyTorch's own."""
@@ -85,12 +84,35 @@ class References(msgspec.Struct, dict=True):
 
     def of_backend(self, backend: BackendFile) -> Reference | None:
         """Reference operators for a backend's YAML."""
-        found = self.chosen or self.configured or self._of_aten
+        found = self.chosen or self.configured
         if found is None:
-            filled = [native for native in self.natives if native.entries]
-            own = [item for item in map(self._in_tree, filled) if _is_for(item.catalogue, backend)]
-            found = own[0] if len(own) == 1 else None
+            names = {item.name for item in backend.items if item.section not in OWN_LISTS}
+            own = self._of_names(backend.path, names, lambda native: _complete(self._in_tree(native).catalogue))
+            found = self._in_tree(own) if own is not None else None
         return found or self.torch
+
+    def _of_names(
+        self, path: str, names: Collection[str], known: Callable[[NativeFile], Container[str] | None]
+    ) -> NativeFile | None:
+        """Return the native_functions.yaml of the tree that a file with the names of operators belongs to: the one at PyTorch's
+        own place, unless one nearer to the file has more of them; without it, the nearest that has most of them; None if that is
+        not known. ``known`` returns the operators of a file that may be meant.
+        """
+        aten = self._of_aten.native if self._of_aten is not None else None
+        if aten is not None and len(self.natives) == 1:
+            return aten
+        own: dict[str, int] = {}
+        for item in self.natives:
+            operators = known(item) if item.entries else None
+            missing = sum(name not in operators for name in names) if operators is not None else len(names)
+            if operators is not None and missing <= max(MISSING, len(names) // 10):  # which may be mistakes
+                own[item.path] = missing
+        if aten is not None and aten.path in own:
+            near, least = _shared(aten.path, path), own[aten.path]
+            own = {one: missing for one, missing in own.items() if missing < least and _shared(one, path) > near}
+        most = max((_shared(one, path) for one in own), default=0)
+        nearest = [item for item in self.natives if item.path in own and _shared(item.path, path) == most]
+        return nearest[0] if len(nearest) == 1 else aten
 
     def of_aten(self, version: Version) -> Reference:
         """Operators for kernels that are registered in the namespace ``aten``; those of a release where none else are known, of
@@ -199,15 +221,15 @@ def _keep(key: _Key, native: NativeFile) -> None:
     _OUTSIDE[key] = native
 
 
-def _is_for(catalogue: Catalogue, backend: BackendFile) -> bool:
-    """Whether a native_functions.yaml contains the operators that a backend lists, apart from possible mistakes."""
-    names = {item.name for item in backend.items if item.section not in OWN_LISTS}
-    return not catalogue.excerpt and _holds(catalogue.by_name, names)
+def _shared(path: str, other: str) -> int:
+    """The number of folders that two files share."""
+    pairs = zip(path.split("/")[:-1], other.split("/")[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _holds(known: Container[str], names: Collection[str]) -> bool:
-    """Whether all but a few of some operators are known, so that the others may be mistakes."""
-    return sum(name not in known for name in names) <= max(MISSING, len(names) // 10)
+def _complete(catalogue: Catalogue) -> Container[str] | None:
+    """The operators of a native_functions.yaml; None of an excerpt."""
+    return catalogue.by_name if not catalogue.excerpt else None
 
 
 # -- reading it --------------------------------------------------------------------------------------------------------

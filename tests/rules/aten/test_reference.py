@@ -104,6 +104,18 @@ def test_of_several_the_one_that_has_what_the_backend_lists(root: Path) -> None:
     assert told(find(root, files)) == ("`b/native_functions.yaml`", True)
 
 
+def test_of_several_the_nearest_that_has_more_of_them(root: Path) -> None:
+    aten = "examples/aten/src/ATen/native/native_functions.yaml"
+    files = {aten: native("relu"), "kit/aten/native_functions.yaml": native("abs"), "xla.yaml": ""}
+    found = find(root, {**files, "kit/backend/xla.yaml": BACKEND})
+    assert told(found) == ("`kit/aten/native_functions.yaml`", True)
+    found = find(root, {**files, aten: native("abs"), "kit/backend/xla.yaml": BACKEND})
+    assert told(found) == (f"`{aten}`", True)
+    other = {"other/aten/native_functions.yaml": native("abs")}
+    found = find(root, {**files, **other, "kit/backend/xla.yaml": BACKEND})
+    assert told(found) == ("`kit/aten/native_functions.yaml`", True)
+
+
 def test_none_of_several_that_all_fit(root: Path) -> None:
     assert find(root, {"a/native_functions.yaml": native("abs"), "b/native_functions.yaml": native("abs")}) is None
 
