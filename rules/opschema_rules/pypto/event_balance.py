@@ -32,10 +32,14 @@ _TOKEN = re.compile(
     r"|\b(?!T[A-Z])[A-Z][A-Z0-9_]+\s*(?=\()|\b\w*(?:abort|exit|trap|unreachable)(?=\s*\()"
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|el|endif)|[{}]", re.MULTILINE)
+_DIRECTIVE_LINE = re.compile(r"[ \t]*#")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*\Z")
 _CONSTANT = re.compile(r"\(\s*(?:\d+|true|false|;\s*;|!?\s*([A-Za-z_]\w*))\s*\)\Z")
 _ENDLESS = re.compile(r"\(\s*(?:[1-9]\d*|true|[^;]*;\s*(?:true\s*)?;[^;]*)\s*\)\Z")
+_DECLARES_CONSTANTS = re.compile(
+    r"\bconstexpr\b([^;(){}]*)|\bdefine[ \t]+(\w+)|\btemplate\s*<((?:[^;(){}<>]|<[^;(){}<>]*>)*)>"
+)
 _LEAVES = frozenset({"return", "break", "continue", "throw"})
 _KEYWORDS = frozenset({"if", "else", "for", "while", "do", "switch", "try", "catch"})
 
@@ -99,9 +103,9 @@ def _ends_statement(code: str, at: int) -> bool:
 
 def _continues_directive(code: str, line: int) -> bool:
     """Whether a line continues a directive."""
-    while line > 0 and code[:line].endswith("\\\n"):
+    while line > 1 and code.startswith("\\\n", line - 2):
         line = code.rfind("\n", 0, line - 1) + 1
-        if code[line:].lstrip(" \t").startswith("#"):
+        if _DIRECTIVE_LINE.match(code, line):
             return True
     return False
 
@@ -270,10 +274,13 @@ class _Reader:
     def _is_constant(self, head: str) -> bool:
         """Whether a condition may be known at compile time: a number, or a constant of the file."""
         match = _CONSTANT.match(head)
-        if match is None or match[1] is None:
-            return match is not None
-        known = rf"(?:\bconstexpr\b[^;(){{}}]*|\bdefine[ \t]+|\btemplate\s*<[^;(){{}}]*)\b{match[1]}\b"
-        return re.search(known, self._with_directives) is not None
+        return match is not None and (match[1] is None or match[1] in self._constants)
+
+    @cached_property
+    def _constants(self) -> frozenset[str]:
+        """The words of constants, macros and template parameters."""
+        found = _DECLARES_CONSTANTS.findall(self._with_directives)
+        return frozenset(word for parts in found for part in parts for word in _WORD.findall(part))
 
     def _plain(self) -> Counts:
         """Read a statement up to its semicolon; it is not known how often calls in it are made."""

@@ -243,11 +243,17 @@ def test_deep_statements(part: str) -> None:
     assert _faults(f"{part * 20_000}use(); {ONCE}") in (0, 1)
 
 
-def test_many_functions_take_linear_time() -> None:
+@pytest.mark.parametrize(
+    "part",
+    [
+        f"void f{{0}}() {{{{ {SET} {SET} {WAIT} }}}} ".replace("EVENT_ID0", "EVENT_ID{0}"),
+        f"void f{{0}}() {{{{ if (flag{{0}}) {{{{ {SET} {SET} {WAIT} }}}} }}}} ",
+        f"#define A{{0}} \\\n 1 \\\n + 1\nvoid f{{0}}() {{{{ {SET} {SET} {WAIT} }}}}\n",
+    ],
+)
+def test_many_functions_take_linear_time(part: str) -> None:
     def seconds(number: int) -> float:
-        code = "".join(
-            f"void f{i}() {{ {SET} {SET} {WAIT} }} ".replace("EVENT_ID0", f"EVENT_ID{i}") for i in range(number)
-        )
+        code = "".join(part.format(i) for i in range(number))
         began = time.process_time()
         event_faults(code)
         return time.process_time() - began
