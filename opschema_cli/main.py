@@ -21,21 +21,21 @@ from opschema_cli.suggestions import near_name
 COMMANDS = {
     "lint": "Check the declarations of operators against each other and against the code.",
     "migrate": "Rewrite the entire workspace: list, show, apply or check migrations.",
-    "verify": "Run ops before and after a change, and report whether they compute the same.",
-    "upgrade": "List what must change in this tree for another release of PyTorch.",
+    "verify": "Run ops before and after a change, and compare their results.",
+    "upgrade": "List what must change in this repository for another release of PyTorch.",
     "diff": "List what changed for users of the operators since another revision.",
     "stubs": "Generate a backend's declarations and registrations: show, apply or check them.",
     "list": "List the operators: where each is declared and implemented.",
     "show": "Show one operator: its declaration beside its implementation.",
-    "server": "Serve editors: the language server, over standard input and output.",
+    "server": "Run a language server for editors, over standard input and output.",
     "schema": "Print a JSON Schema: of the configuration, or of files of a pack.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
     "stats": "Count findings by rule, pack and file, now and over the git history.",
-    "baseline": "Accept today's findings, so that only new ones count.",
+    "baseline": "Accept the current findings, so that only new ones count.",
     "init": "Write a configuration and the pre-commit hook for this repository.",
-    "new-pack": "Write a package with a pack of your own, ready to be changed.",
-    "plugins": "Allow plugins that a configuration names to run; list and revoke permissions.",
+    "new-pack": "Create a package for your own pack, as a starting point.",
+    "plugins": "Allow a repository's plugins to run; list and revoke permissions.",
 }
 
 

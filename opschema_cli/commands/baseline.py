@@ -24,7 +24,7 @@ from opschema_cli.root import check_output
 from opschema_cli.session import Session
 
 
-@click.command(short_help="Accept today's findings, so that only new ones count.")
+@click.command(short_help="Accept the current findings, so that only new ones count.")
 @click.option(
     "-o",
     "--output-file",

@@ -24,7 +24,7 @@ from opschema_cli.write import write_all
 @click.option(
     "--backend",
     metavar="KEY",
-    help="Write the smallest backend of PyTorch instead, for example for PrivateUse1: its YAML, C++ and Python package.",
+    help="Write a minimal PyTorch backend instead, for example for PrivateUse1: its YAML, C++ and Python package.",
 )
 @click.option("--name", help="With --backend: the name of the device [mydevice].")
 def init(dry_run: bool, backend: str | None, name: str | None) -> int:

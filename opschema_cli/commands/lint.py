@@ -41,7 +41,7 @@ _PATH = click.Path(path_type=Path)
     shell_complete=complete_rules,
     help="Run only these codes, prefixes or names (comma-separated), even if the configuration ignores that code or name.",
 )
-@click.option("--ignore", default="", metavar="RULES", shell_complete=complete_rules, help="Skip these rules too.")
+@click.option("--ignore", default="", metavar="RULES", shell_complete=complete_rules, help="Also skip these rules.")
 @click.option(
     "--fail-on",
     type=click.Choice(["info", "warning", "error"]),
@@ -66,14 +66,14 @@ _PATH = click.Path(path_type=Path)
 @click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse and run rules [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @torch_option
-@click.option("--preview", is_flag=True, help="Run preview rules, too: those that a later release may still change.")
+@click.option("--preview", is_flag=True, help="Also run preview rules, which a later release may still change.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
 @click.option("--show-unresolved", is_flag=True, help="List code that could not be resolved (text, concise and json).")
 @click.option(
     "--as-implemented",
     multiple=True,
     metavar="OP",
-    help="Judge a planned operator as if it were implemented, and report on it alone. Repeatable.",
+    help="Check a planned operator as if it were implemented, and report only on it. Repeatable.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when there is nothing to report.")
 def lint(**options: object) -> int:

@@ -49,9 +49,7 @@ from opschema_cli.write import write_all
 @click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
 @click.option("--skip", multiple=True, metavar="PLACE", help="Do not migrate this op, glob of ops, path or path:line.")
 @click.option("-o", "--option", multiple=True, metavar="NAME=VALUE", help="An option of the migration.")
-@click.option(
-    "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
-)
+@click.option("--verify", is_flag=True, help="With --apply: run the ops first, and write only if verification passes.")
 @click.option(
     "--cells", type=click.IntRange(1), help=f"With --verify: maximum number of cells of one op [{Limits().cells}]."
 )

@@ -46,11 +46,11 @@ def open_workspace(
     return session
 
 
-@click.group(short_help="Allow plugins that a configuration names to run; list and revoke permissions.")
+@click.group(short_help="Allow a repository's plugins to run; list and revoke permissions.")
 def plugins() -> None:
     """Manage plugins: Python files of a repository that its configuration names under `plugins`.
 
-    A plugin runs with your rights, so it runs only after you have allowed it. The permission is for the bytes of the file: a
+    A plugin runs with your permissions, so it runs only after you have allowed it. The permission is for the bytes of the file: a
     changed file must be allowed again. Permissions are stored in your own state folder, not in the repository.
     OPSCHEMA_ALLOW_PLUGINS allows digests (sha256:..., separated by commas) in CI, or `all`.
     """
@@ -59,7 +59,7 @@ def plugins() -> None:
 @plugins.command("allow")
 @click.argument("subjects", nargs=-1, metavar="[PATH|DIGEST]...")
 def allow_plugins(subjects: Sequence[str]) -> int:
-    """Allow files or digests to run as plugins; without any, all that the configuration here names.
+    """Allow files or digests to run as plugins; without arguments, allow all plugins in the configuration.
 
     Read the files first. Nothing is run now.
     """
@@ -88,7 +88,7 @@ def revoke_plugins(subjects: Sequence[str], every: bool) -> int:
 
 @plugins.command("list")
 def list_plugins() -> int:
-    """List the plugins that the configuration here names, then all other stored permissions."""
+    """List the plugins in the configuration, then all other stored permissions."""
     here = list(_configured())
     root = find_root(Path.cwd())
     for digest, path in here:

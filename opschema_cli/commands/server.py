@@ -9,10 +9,10 @@ import click
 from opschema_cli.errors import OpschemaError, install_command
 
 
-@click.command(short_help="Serve editors: the language server, over standard input and output.")
-@click.option("--stdio", is_flag=True, help="Use standard input and output; there is no other way yet.")
+@click.command(short_help="Run a language server for editors, over standard input and output.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output, the only transport.")
 def server(stdio: bool) -> int:
-    """Serve an editor by the Language Server Protocol, over standard input and output.
+    """Run a language server (LSP) for an editor, over standard input and output.
 
     Lints the unsaved texts of the editor with all other files of the workspace. Editors start it; see docs/editors.md. Needs the
     extra `lsp`.

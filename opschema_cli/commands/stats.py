@@ -56,7 +56,7 @@ class StatsOptions(msgspec.Struct, frozen=True):
 @click.option("-o", "--output-file", type=_PATH, help="Write the report to this file.")
 @no_plugins_option
 def stats(**options: object) -> int:
-    """Count the findings below PATHS (default: all) by rule, pack and file, those in the baseline included.
+    """Count the findings below PATHS (default: all) by rule, pack and file, including those in the baseline.
 
     With --history the same rules count the findings of earlier commits, with the configuration of the tree. Commits are read
     from git's objects; nothing is checked out. Always exits with 0 unless something cannot be read.

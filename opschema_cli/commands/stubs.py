@@ -78,7 +78,9 @@ class StubsOptions(msgspec.Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Print what would change; the default.")
 @click.option("--apply", is_flag=True, help="Write the files that change: all, or none.")
 @click.option("--check", is_flag=True, help="Exit 1 if a file would change.")
-@click.option("--output-dir", type=_PATH, help="Folder for the files [their current folder, or that of the YAML].")
+@click.option(
+    "--output-dir", type=_PATH, help="Folder for the files [the folder that they are in, or that of the YAML]."
+)
 @click.option("--impl-path", type=_PATH, help="The C++ file of the kernels; refuse if a kernel is missing there.")
 @click.option("--kernels", type=_PATH, help="Also add bodies for missing kernels to this C++ file, to be filled in.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The Python whose torchgen is used [this one].")

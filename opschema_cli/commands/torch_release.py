@@ -17,7 +17,7 @@ torch_option = click.option(
     "--torch",
     default="",
     metavar="RELEASE",
-    help="Judge by this release of PyTorch, for example 2.15, whatever the tree holds or requires and whatever is installed.",
+    help="Check against this release of PyTorch, for example 2.15, regardless of what the tree requires and what is installed.",
 )
 
 

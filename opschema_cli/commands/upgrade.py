@@ -42,22 +42,20 @@ class UpgradeOptions(msgspec.Struct, frozen=True):
     no_plugins: bool
 
 
-@click.command(short_help="List what must change in this tree for another release of PyTorch.")
+@click.command(short_help="List what must change in this repository for another release of PyTorch.")
 @click.argument("paths", nargs=-1, type=_PATH)
 @click.option(
     "--from", "old", required=True, metavar="RELEASE", help="The release that the tree works with, for example 2.13."
 )
-@click.option(
-    "--to", "new", default="", metavar="RELEASE", help="The release that it is to work with [the newest known]."
-)
+@click.option("--to", "new", default="", metavar="RELEASE", help="The release to upgrade to [the newest known].")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output-file", type=_PATH, help="Write the report to this file.")
 @no_plugins_option
 def upgrade(**options: object) -> int:
-    """Compare two releases of PyTorch, and list what that means for the tree at PATHS (default: all of it).
+    """Compare two releases of PyTorch, and list what their differences mean for PATHS (default: the entire tree).
 
-    Reports each operator of PyTorch that the tree lists, implements or copies and that is removed or changed, with what to
-    write, and the findings of `opschema lint` that the new release adds. Exits with 1 if something must be changed.
+    Reports each removed or changed operator of PyTorch that the tree lists, implements or copies, with the code to write, and
+    the findings of `opschema lint` that the new release adds. Exits with 1 if something must be changed.
     """
     chosen = UpgradeOptions(**options)  # type: ignore[arg-type]
     started = time.perf_counter()

@@ -50,10 +50,10 @@ _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
 
 
-@click.command(short_help="Run ops before and after a change, and report whether they compute the same.")
+@click.command(short_help="Run ops before and after a change, and compare their results.")
 @click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
-@click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
+@click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the current one].")
 @click.option(
     "--expect-removed",
     multiple=True,
@@ -117,14 +117,12 @@ _DEFAULTS = Limits()
 @click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
 @click.option("--results", type=_PATH, metavar="FILE", help="Write the results to this file, for --merge.")
 @click.option(
-    "--resume", is_flag=True, help="Keep the results that an earlier run of the same left in the --results file."
+    "--resume", is_flag=True, help="Continue an earlier run of the same cells, whose results are in the --results file."
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails.")
 @click.option("--strict", is_flag=True, help="Fail if an op has no cell that was checked.")
 @click.option("--merge", is_flag=True, help="Merge the given results of all shards into one report.")
-@click.option(
-    "--init", is_flag=True, help="Write a file of recipes for these ops, to fill in, from what is found of them."
-)
+@click.option("--init", is_flag=True, help="Write a file with draft recipes for these ops.")
 @click.option("--list", "list_only", is_flag=True, help="Print the cells without running them.")
 @click.option(
     "--run-file", type=_PATH, metavar="FILE", help="Write the run to this file, for pytest, without running it."
@@ -142,7 +140,7 @@ _DEFAULTS = Limits()
 )
 @no_plugins_option
 def verify(**options: object) -> int:
-    """Run ops before and after a change, cell by cell, and report whether they still compute the same.
+    """Run ops before and after a change, cell by cell, and report whether their results differ.
 
     A cell is an op, a workload row, a dtype and a shape derived from the row. Outputs of both sides are compared bit by bit,
     then with a float64 reference. Without --before, outputs are compared with the reference only. This runs the code of both
