@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -16,6 +17,11 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
+
+
+def shared_start(first: Iterable[object], second: Iterable[object]) -> int:
+    """Return the number of items that two sequences share at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def longest_rise(values: Sequence[int]) -> list[int]:

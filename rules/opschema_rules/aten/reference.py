@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Container, Sequence
 from functools import cached_property
-from itertools import takewhile
 from typing import TypeAlias
 
 import msgspec
@@ -21,6 +20,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.regular_files import content_digest
 from opschema_cli.requirements import Version, dotted, nearest_release, read_version
+from opschema_cli.sequences import shared_start
 from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import join
 from opschema_rules.aten.catalogue import Catalogue
@@ -107,11 +107,11 @@ class References(msgspec.Struct, dict=True):
             missing = sum(name not in operators for name in names) if operators is not None else len(names)
             if operators is not None and missing <= max(MISSING, len(names) // 10):  # which may be mistakes
                 own[item.path] = missing
+        shared = {one: shared_start(one.split("/"), path.split("/")) for one in own}
         if aten is not None and aten.path in own:
-            near, least = _shared(aten.path, path), own[aten.path]
-            own = {one: missing for one, missing in own.items() if missing < least and _shared(one, path) > near}
-        most = max((_shared(one, path) for one in own), default=0)
-        nearest = [item for item in self.natives if item.path in own and _shared(item.path, path) == most]
+            near, least = shared[aten.path], own[aten.path]
+            shared = {one: count for one, count in shared.items() if count > near and own[one] < least}
+        nearest = [item for item in self.natives if item.path in shared and shared[item.path] == max(shared.values())]
         return nearest[0] if len(nearest) == 1 else aten
 
     def of_aten(self, version: Version) -> Reference:
@@ -219,12 +219,6 @@ def _keep(key: _Key, native: NativeFile) -> None:
     if len(_OUTSIDE) >= _KEPT:
         del _OUTSIDE[next(iter(_OUTSIDE))]
     _OUTSIDE[key] = native
-
-
-def _shared(path: str, other: str) -> int:
-    """The number of folders that two files share."""
-    pairs = zip(path.split("/")[:-1], other.split("/")[:-1], strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _complete(catalogue: Catalogue) -> Container[str] | None:

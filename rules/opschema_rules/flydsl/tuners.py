@@ -44,11 +44,9 @@ class Tuner(msgspec.Struct, frozen=True, eq=False):
 
     def argument(self, name: str) -> Expr | None:
         """Return an argument of the call: by keyword, or one of the first two of `autotune()`."""
-        given, places = self.expr.positional(), ("configs", "key")
-        place = places.index(name) if name in places and called_word(self.expr.items[0]) == "autotune" else len(given)
-        return self.expr.keyword(name) or (
-            given[place] if place < len(given) and "*" not in self.expr.keywords else None
-        )
+        places = ("configs", "key") if called_word(self.expr.items[0]) == "autotune" else ()
+        known = name in places and "*" not in self.expr.keywords
+        return self.expr.argument(name, places.index(name) if known else None)
 
 
 class Configs(msgspec.Struct):

@@ -47,13 +47,13 @@ _LONGEST, _UNNAMED = 200, "?"
 """The longest name of a function that is read, and the name of one that is not."""
 
 MAX_DEPTH = 100
-"""Most statements around another."""
+"""Maximum nesting depth of statements."""
 
 
 def balances(text: str, places: Mapping[int, tuple[str, int]], entry: str) -> list[Counts]:
     """Return the counts of each function of a file, and of the code outside them. ``places`` maps the offset of a call to its key
     and the amount that it adds. ``entry`` is called once, the other functions any number of times. Empty if the blocks of the file
-    cannot be read.
+    cannot be read. The text contains no ``goto``, assembler, digraphs or concepts.
     """
     with_directives, code = only_code(text), only_code(text, directives=False)
     if not _is_regular(with_directives) or _UNCLEAR.search(with_directives) or "\\\n" in code:
@@ -67,10 +67,10 @@ def balances(text: str, places: Mapping[int, tuple[str, int]], entry: str) -> li
 
 
 _UNCLEAR = re.compile(
-    r"\bgoto\b|\basm\b|__asm|\brequires\b|\bnoreturn\b|<%|%>"
+    r"\bnoreturn\b"
     r"|#[ \t]*define\b(?:[^\n\\]|\\.|\\\n)*(?:[{}]|\b(?:if|else|for|while|do|switch|case|return|break|continue|throw)\b)"
 )
-"""Code that leaves a function or forms blocks in another way, and macros that may contain such code."""
+"""Functions that do not return, and macros that may leave a function or form blocks."""
 
 
 def _is_regular(code: str) -> bool:
@@ -134,11 +134,11 @@ class _Reader:
 
     @cached_property
     def _words(self) -> Counter[str]:
-        """How often each word stands in the code."""
+        """The number of times that each word occurs in the code."""
         return Counter(_WORD.findall(self._code))
 
     def _next(self) -> None:
-        """Go on to the next token; the empty one is the end."""
+        """Advance to the next token; an empty one marks the end."""
         self._end = self._start + len(self._token)
         match = next(self._tokens, None)
         self._token, self._start = (match[0], match.start()) if match is not None else ("", len(self._code))
@@ -230,9 +230,8 @@ class _Reader:
     def _if(self, depth: int) -> Counts:
         found: Counts = {}
         self._next()
-        is_constant = self._between() == "constexpr" or self._is_constant(self._condition(found))
-        if self._token == "(":
-            self._condition(found)
+        is_constexpr = self._between() == "constexpr"
+        is_constant = self._is_constant(self._condition(found)) or is_constexpr
         one, other = self._branch(depth), dict[str, "Net | None"]()
         if self._token == "else" and not self._between():
             self._next()
@@ -315,7 +314,7 @@ class _Reader:
         key = self._places.get(self._start, ("", 0))[0]
         if key:
             found[key] = None
-        self._leaving += self._token in _LEAVES or (self._token.isidentifier() and self._token not in _KEYWORDS)
+        self._leaving += self._token.isidentifier() and self._token not in _KEYWORDS
 
 
 def _add(found: Counts, more: Mapping[str, Net | None]) -> None:

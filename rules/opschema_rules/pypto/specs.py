@@ -273,10 +273,8 @@ def _passed(call: Expr) -> tuple[Expr | None, Expr | None]:
     runs = call.callee.rpartition(".")[2] in _RUNS
     if not runs and "specs" not in call.keywords:
         return None, None
-    entry, specs = call.keyword("fn") or call.keyword("program"), call.keyword("specs")
-    positional = call.positional() if runs else []
-    entry = entry or (positional[0] if positional else None)
-    return entry, specs or (positional[1] if len(positional) > 1 else None)
+    entry = call.keyword("fn") or call.argument("program", 0 if runs else None)
+    return entry, call.argument("specs", 1 if runs else None)
 
 
 def _all(lists: Iterable[Specs]) -> Iterator[SpecItem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +12,7 @@ from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.evaluation.values import Frame, Plain, Text, Unknown, Value
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.sequences import shared_start
 from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.definitions import Definer, Named, names_in, qualified
@@ -263,14 +263,8 @@ def nearest(operators: Sequence[Operator], path: str) -> Sequence[Operator]:
     """
     if len(operators) < 2 or not path or any(item.definition.conditional for item in operators):
         return operators
-    shared = [_shared(item.place.path, path) for item in operators]
+    shared = [shared_start(item.place.path.split("/"), path.split("/")) for item in operators]
     return [item for item, count in zip(operators, shared, strict=True) if count == max(shared)]
-
-
-def _shared(first: str, second: str) -> int:
-    """The number of parts that two paths share at their beginning."""
-    pairs = zip(first.split("/"), second.split("/"), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def plain_name(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.migrate.mentions import occurrences
 from opschema_cli.phrases import quoted
+from opschema_cli.sequences import shared_start
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.migrations.fields import read_value
@@ -141,10 +142,7 @@ def _alike(fault: Fault) -> Iterator[Found]:
 
 def _shared_end(one: str, other: str) -> int:
     """The number of parts that two paths share at their end."""
-    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
-    return next(
-        (at for at, (left, right) in enumerate(pairs) if left != right), min(one.count("/"), other.count("/")) + 1
-    )
+    return shared_start(reversed(one.split("/")), reversed(other.split("/")))
 
 
 def _by_folding(manifest: Manifest, path: str) -> Iterator[Found]:
