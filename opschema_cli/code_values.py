@@ -70,8 +70,8 @@ class CodeValues(Generic[T]):
         return content_digest("\0".join(self.main.all_files).encode("utf-8", "surrogatepass"))
 
     def is_valid(self, key: str, stored: Stored) -> bool:
-        """Whether everything that a stored group depends on is unchanged. A group that was put on the shelf since these values are
-        there, in whatever process of the run, tells the states itself.
+        """Whether all dependencies of a stored group are unchanged. A group put on the shelf after this object was created,
+        by any process of the run, is valid, and its recorded states are current.
         """
         if self.shelf.is_put_after(key, self._puts_before):
             self._states.update(stored.files)

@@ -31,7 +31,7 @@ _KERNEL_CHANGES = ("argument-removed", "argument-added", "argument-moved", "type
 """Kinds of changes after which a kernel has a different C++ signature."""
 
 _WIDER = {("int", "float"), ("int", "Scalar"), ("float", "Scalar"), ("bool", "Scalar"), ("int", "SymInt")}
-"""Pairs of types of which Python callers may pass the first where the second is expected."""
+"""Pairs of types: Python callers may pass the first where the second is expected."""
 
 _UNKNOWN = re.compile(r"(?<![\w\])])\?")
 """A type that is not known; an optional type has its question mark behind it."""

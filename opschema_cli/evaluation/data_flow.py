@@ -295,7 +295,7 @@ def _deciders(item: Statement) -> tuple[Expr, ...]:
 
 
 def names_in(exprs: Iterable[Expr]) -> frozenset[str]:
-    """Return the dotted names in expressions, except those of which only the length is taken."""
+    """Return the dotted names in expressions, except those that are only passed to ``len()``."""
     found: set[str] = set()
     waiting = list(exprs)
     while waiting:

@@ -22,7 +22,7 @@ _KNOWN = re.compile(r"(?:assert)?(?:raises|warns)(?:regex)?|suppress", re.IGNORE
 """Functions of pytest, unittest and contextlib that expect errors in a block or in a function that they get."""
 
 _WORDS = ("raises", "warns", "suppress")
-"""Lowercase substrings, one of which each of these names contains."""
+"""Lowercase substrings; each of these names contains one of them."""
 
 _EXPECTING = ("rais", "expect", "suppress", "fail")
 """Parts of the names of other functions and of decorators that do so."""

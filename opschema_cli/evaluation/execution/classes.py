@@ -324,7 +324,7 @@ def _has_type_parameters(ref: ClassRef) -> bool:
 
 
 def bound_to_class(machine: Machine, cls: ClassValue, found: object) -> object:
-    """Return a member as it is read from a class."""
+    """Return the value of a member read from a class."""
     if isinstance(found, Closure):
         kinds = kinds_of(machine, found)
         if "class" in kinds or is_implicit_class_method(found):

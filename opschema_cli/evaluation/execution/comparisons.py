@@ -182,7 +182,7 @@ def _equal_objects(machine: Machine, left: object, right: object) -> bool | Opaq
 
 
 def _is_known(machine: Machine, value: object) -> bool:
-    """Whether it is known which values a value is equal to."""
+    """Whether comparing a value with others has a known result."""
     plain = isinstance(value, Identical) and (not isinstance(value, EnumMember) or is_plain_enum(machine, value))
     return plain or is_ordinary(value)
 

@@ -224,7 +224,7 @@ class Machine(ABC):
         return self.choices.choose(reason, self.place)
 
     def may_raise(self, reason: str, name: str = "") -> None:
-        """Try both outcomes if a handler could tell them apart: unknown code raises, or it does not."""
+        """Follow both outcomes of unknown code, raising and not raising, if a handler could tell them apart."""
         if self.guarded and not self.choose(reason):
             raise Thrown(ErrorValue(name, (self.opaque(reason),)), self.place)
 
@@ -247,7 +247,7 @@ class Machine(ABC):
             self.taint(container)
 
     def written(self, value: object) -> object:
-        """Return a value as it is written to a variable or attribute that outlives the call."""
+        """Return the value to store in a variable or attribute that outlives the call."""
         if self.joins:
             self.not_joined(self.joins[0])
         return self.opaque("it is written in a loop whose turns are not known") if self.unsure else value

@@ -180,7 +180,7 @@ def is_managed(machine: Machine, this: Object, name: str) -> bool:
 
 
 def bound(machine: Machine, this: Object | EnumMember | Record, found: object, name: str) -> object:
-    """Return a member of a class as it is read from an object."""
+    """Return the value of a class member read from an object."""
     if isinstance(found, PropertyValue):
         return machine.call(found.getter, (this,), {})
     if isinstance(found, Object) and machine.special(found, "__get__") is not None:

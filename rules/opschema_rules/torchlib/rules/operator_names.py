@@ -179,7 +179,7 @@ def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
     A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and replaces
     the first, with everything that was registered for it, which is a warning. If only one of the definitions is executed (in
     the branches of an `if` or `#if`, in a handler, in a function), they are not reported. Nor are definitions in different
-    files, one of which may never be imported. C++ files are compared where the build always compiles them together, as in
+    files, since one of them may never be imported. C++ files are compared where the build always compiles them together, as in
     [REG506](REG506.md).
 
     Bad:
