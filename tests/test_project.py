@@ -367,7 +367,7 @@ def test_all_answers_are_taken_at_once(tmp_path: Path) -> None:
 
 def test_no_text_is_lost_where_no_process_can_take_the_place_of_a_dead_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody answered for the text that it died of, and whoever waited did so for ever."""
-    texts = {f"k{number}": f"x = {number}\n" for number in range(3)}
+    texts = {f"k{number}": f"x = {number}\n" * 20_000 for number in range(3)}  # none is parsed before the worker dies
     parsers = python_workers.Parsers(1)
 
     def refuse(*arguments: object) -> object:
