@@ -114,7 +114,7 @@ _DEFAULTS = Limits()
     show_default=True,
     help="With --ray: the part of a GPU that one op takes.",
 )
-@click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
+@click.option("--shard", metavar="I/N", help="Run only this part of the ops.")
 @click.option("--results", type=_PATH, metavar="FILE", help="Write the results to this file, for --merge.")
 @click.option(
     "--resume", is_flag=True, help="Continue an earlier run of the same cells, whose results are in the --results file."

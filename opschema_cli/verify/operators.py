@@ -29,7 +29,7 @@ from opschema_cli.verify.loading import described, passes
 
 Key = tuple[str, str]
 Depth = Literal["fake", "opcheck", "all"]
-"""The depth of a call's checks: only its fake kernel; also torch's own tests; also compilation and gradients."""
+"""The depth of a call's checks: only its fake kernel; also torch's own tests and gradients; also compilation."""
 
 _NO_FAKE = "no fake impl registered"
 # The last one takes NaN for other results than NaN.
