@@ -15,6 +15,9 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 
 _CALL = re.compile(r"(?<![\w>])(?:(at::|(\w+)\.|)([a-z_]\w*))\(")
 _TOKEN = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|[][(){},]|[^][(){},\s"\'/]+|/', re.DOTALL)
+_BEFORE = 200
+"""Number of characters to examine before a call."""
+
 _TEMPLATE = re.compile(r"\w<[^<>()]*,[^<>()]*>")
 
 
@@ -41,30 +44,33 @@ class Takes(msgspec.Struct):
 
 def calls_in(text: str) -> Iterator[Call]:
     """The calls of functions without a namespace or of ``at``, and of methods of a named object."""
-    plain = _TEMPLATE.search(text) is None
+    counts = _argument_counts(text) if _TEMPLATE.search(text) is None else {}
     for match in _CALL.finditer(text):
-        before = text[: match.start()].rstrip()
+        before = text[max(0, match.start() - _BEFORE) : match.start()].rstrip()
         if not before.endswith((".", "->", "::")):
             holder = "at" if match[1] == "at::" else match[2] or ""
-            count = _arguments(text, match.end()) if plain else None
-            yield Call(holder, match[3], match.start(3), count)
+            yield Call(holder, match[3], match.start(3), counts.get(match.end()))
 
 
-def _arguments(text: str, start: int) -> int | None:
-    """Return the number of arguments between a bracket that opens before ``start`` and its counterpart."""
-    depth, commas, anything = 1, 0, False
-    for match in _TOKEN.finditer(text, start):
+def _argument_counts(text: str) -> dict[int, int]:
+    """Return the numbers of arguments in closed brackets, by the places after the opening ones."""
+    found: dict[int, int] = {}
+    open_: list[tuple[int, int, bool]] = []  # the place, the commas, and whether there is anything else
+    for match in _TOKEN.finditer(text):
         token = match.group()
+        place, commas, anything = open_.pop() if open_ else (-1, 0, False)
         if token in (")", "]", "}"):
-            depth -= 1
-            if not depth:
-                return commas + anything
-        elif token == "," and depth == 1:
+            found[place] = commas + anything
+            continue
+        if token == ",":
             commas += 1
         elif not token.startswith("/*"):
-            depth += token in ("(", "[", "{")
             anything = True
-    return None
+        if place >= 0:
+            open_.append((place, commas, anything))
+        if token in ("(", "[", "{"):
+            open_.append((match.end(), 0, False))
+    return found
 
 
 @cached_on_argument
