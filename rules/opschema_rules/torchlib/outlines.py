@@ -6,6 +6,7 @@ A call whose last word is none of these is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -43,6 +44,10 @@ class Outline(msgspec.Struct, frozen=True):
     libraries: frozenset[str]
 
 
+_User: TypeAlias = "str | tuple[str, Called]"
+"""An alias, or a function with its class, empty if it has none."""
+
+
 class Words:
     """The words of some files of a project, which can be extended; with ``dependent``, only the words of code whose
     registrations depend on its arguments.
@@ -58,6 +63,8 @@ class Words:
         self._registrars: dict[str, set[str]] = {}
         self._makers: set[str] = set()
         self._handed: set[str] = set()
+        self._users: dict[str, dict[str, list[_User]]] = {}
+        self._seen: dict[str, set[str]] = {}  # the words of each file whose users have been looked at
 
     def add(self, files: Iterable[PythonFile]) -> None:
         """Add files, and update the words of all files."""
@@ -108,23 +115,58 @@ class Words:
 
     def _learn(self, path: str, outline: Outline, words: set[str]) -> None:
         """Add to a file's words, and to those of all files, the helpers that register through known words."""
-        known = self._known(outline, words)
-        aliases = {name for name, value in outline.aliases if value in known}
-        words |= aliases
-        self._share_with_all(aliases & outline.renaming)
-        helpers = {item.name for item in outline.functions if self._registers(path, item, known)}
-        words |= helpers
-        self._share_with_all(helpers & outline.public)
-        for name, methods in outline.classes:
-            found = {item.name for item in methods if self._registers(path, item, known)}
-            if found:
-                self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
-                if any(method.startswith("__") for method in found):
-                    self._makers.add(name)
-                words.add(name)
-                self._share_with_all({name})
-        for name, bases in outline.bases:
-            self._inherit(name, bases, words)
+        users = self._users_of(path, outline)
+        seen = self._seen.setdefault(path, set())
+        is_first = True
+        while (fresh := self._known(outline, words) - seen) or is_first:
+            is_first = False
+            # A helper of a helper is found in the same round: a chain of them takes no longer than as many that are none.
+            while fresh:
+                seen |= fresh
+                found = self._reached(path, outline, users, fresh, seen)
+                words |= found
+                fresh = found - seen
+            for name, bases in outline.bases:
+                self._inherit(name, bases, words)
+
+    def _reached(
+        self, path: str, outline: Outline, users: Mapping[str, list[_User]], fresh: set[str], known: set[str]
+    ) -> set[str]:
+        """Return the aliases, functions and classes of a file that register through ``fresh`` words, and let all files know those
+        that they may use.
+        """
+        found: set[str] = set()
+        for user in {id(user): user for word in fresh for user in users.get(word, ())}.values():
+            if isinstance(user, str):
+                found.add(user)
+                self._share_with_all({user} & outline.renaming)
+                continue
+            name, item = user
+            if not self._registers(path, item, known):
+                continue
+            if not name:
+                found.add(item.name)
+                self._share_with_all({item.name} & outline.public)
+                continue
+            self._registrars.setdefault(name, set()).update({item.name} - {"__init__", "__call__"})
+            if item.name.startswith("__"):
+                self._makers.add(name)
+            found.add(name)
+            self._share_with_all({name})
+        return found
+
+    def _users_of(self, path: str, outline: Outline) -> dict[str, list[_User]]:
+        """The parts of a file that may register, by each word that they use."""
+        if path not in self._users:
+            users: dict[str, list[_User]] = {}
+            for name, value in outline.aliases:
+                users.setdefault(value, []).append(name)
+            methods = [(name, item) for name, items in outline.classes for item in items]
+            for user in [*(("", item) for item in outline.functions), *methods]:
+                for word in user[1].words:
+                    users.setdefault(word, []).append(user)
+            self._users[path] = users
+        return self._users[path]
 
     def _inherit(self, name: str, bases: frozenset[str], words: set[str]) -> None:
         """Let a class register by the methods of its bases."""
