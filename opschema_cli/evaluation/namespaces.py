@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import PythonFile, Scope
@@ -50,6 +51,7 @@ def postponed(file: PythonFile) -> bool:
     return any(item.module == "__future__" and item.attr == "annotations" for item in file.body.imports)
 
 
+@cached_on_argument
 def closure(body: Body) -> frozenset[str]:
     """Return the names of enclosing functions that a function uses and so closes over."""
     used = {use.name.partition(".")[0] for scope in body.scope.walk() for use in scope.uses}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from opschema_cli.source.python import Expr, Statement
 
@@ -14,6 +15,20 @@ def all_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
         item = waiting.pop()
         yield item
         waiting += (inner for block in reversed(item.blocks) for inner in reversed(block))
+
+
+def statements_around(statements: Sequence[Statement], at: int) -> Iterator[Statement]:
+    """Yield those of :func:`all_statements` that contain a place, outer ones first."""
+    while statements:
+        item = statements[bisect_right(statements, at, key=_start) - 1]
+        if not item.start <= at < item.end:
+            return
+        yield item
+        statements = next((block for block in item.blocks if block and block[0].start <= at < block[-1].end), ())
+
+
+def _start(item: Statement) -> int:
+    return item.start
 
 
 def own_expressions(item: Statement) -> Iterator[Expr]:

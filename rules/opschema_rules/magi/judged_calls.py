@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from opschema_cli.evaluation.expected_errors import is_handled
-from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions
+from opschema_cli.evaluation.statements import bound_by, own_expressions, statements_around
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.calls import OpCall
@@ -49,7 +49,7 @@ def _bound_around(body: Body, call: Expr) -> set[str]:
     if body.function is None:
         near = body.file.source.text[max(call.start - _NEAR, 0) : call.end + _NEAR]
         return {name for match in _FOR.finditer(near) for name in re.findall(r"\w+", match.group(1))}
-    around = [part for part in all_statements(body.statements) if part.start <= call.start < part.end]
+    around = statements_around(body.statements, call.start)
     exprs = (expr for part in around for expr in own_expressions(part) if expr.kind == "for")
     return {name for expr in exprs for name in bound_by(expr.items[0])}
 

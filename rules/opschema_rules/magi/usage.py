@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.source.bodies import Body
 from opschema_rules.magi.model import MagiOp
@@ -38,8 +39,13 @@ def is_never_traced(op: MagiOp) -> bool:
 
 def is_tested(body: Body, name: str) -> bool:
     """Whether a body tests the type or the attributes of a name's value, as code for several types does."""
+    return name in _tested(body)
+
+
+@cached_on_argument
+def _tested(body: Body) -> frozenset[str]:
     calls = (call for scope in body.scope.walk() for call in scope.calls if call.callee in _TESTS)
-    return any(item.text == name for call in calls for item in call.items[1:2])
+    return frozenset(item.text for call in calls for item in call.items[1:2])
 
 
 def _home(op: MagiOp) -> Body | None:
