@@ -7,6 +7,7 @@ from posixpath import dirname
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Import, PythonFile
 from opschema_cli.source.text import Place
@@ -58,10 +59,25 @@ def is_compiled(tree: FlyTree, traced: Traced) -> bool:
         call.body.function is None or call.compiles for call in traced.calls
     ):
         return True
-    launching = tree.bodies.calling(traced.body.file, ["launch"])
-    inside = (body for body in launching if traced.body in body.outward())
-    calls = (call.items[0] for body in inside for call in body.scope.calls)
-    return any(item.text == "launch" if item.kind == "attribute" else item.text.endswith(".launch") for item in calls)
+    known, path = _launching(tree), traced.body.file.path
+    if path not in known:
+        known[path] = {
+            outer
+            for body in tree.bodies.calling(traced.body.file, ["launch"])
+            if any(_is_launch(call.items[0]) for call in body.scope.calls)
+            for outer in body.outward()
+        }
+    return traced.body in known[path]
+
+
+@cached_on_argument
+def _launching(tree: FlyTree) -> dict[str, set[Body]]:
+    """The bodies that launch something, or in which a nested one does, by path; found when they are asked for."""
+    return {}
+
+
+def _is_launch(callee: Expr) -> bool:
+    return callee.text == "launch" if callee.kind == "attribute" else callee.text.endswith(".launch")
 
 
 def _gives(returned: Expr, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.flydsl.arguments import is_read
@@ -103,10 +104,16 @@ def _counts(traced: Traced, parameter: Parameter) -> bool:
 def _is_common(tree: FlyTree, traced: Traced, parameter: Parameter) -> bool:
     """Whether another function of the file has the parameter, reads it, and shares most of the signature."""
     names = traced.passed_names
-    for other in tree.traced:
-        if other is traced or other.kind != traced.kind or other.body.file is not traced.body.file:
-            continue
-        found = other.parameter(parameter.name)
-        if found is not None and is_read(other, found) and 2 * len(names & other.passed_names) > len(names):
-            return True
-    return False
+    others = _readers(tree).get((traced.body.file.path, traced.kind, parameter.name), ())
+    return any(other is not traced and 2 * len(names & other.passed_names) > len(names) for other in others)
+
+
+@cached_on_argument
+def _readers(tree: FlyTree) -> dict[tuple[str, str, str], list[Traced]]:
+    """The functions that read a parameter, by their file, their kind and its name."""
+    found: dict[tuple[str, str, str], list[Traced]] = {}
+    for traced in tree.traced:
+        for item in traced.parameters:
+            if is_read(traced, item):
+                found.setdefault((traced.body.file.path, traced.kind, item.name), []).append(traced)
+    return found
