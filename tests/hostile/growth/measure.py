@@ -70,7 +70,10 @@ def growth(kind: Kind, runs: int = 2) -> Growth:
     twice = _least(kind, 2 * n, 1)
     found = _growth(n, once, twice, least)
     if found.ratio > LINEAR:  # perhaps by chance
-        found = _growth(n, _least(kind, n, runs), _least(kind, 2 * n, runs), least)
+        once, twice = _least(kind, n, runs), _least(kind, 2 * n, runs)
+        found = _growth(n, once, twice, least)
+    if found.ratio > LINEAR:  # perhaps a step that comes once, such as work that is done again
+        found = _growth(2 * n, twice, _least(kind, 4 * n, runs), least)
     return found
 
 
