@@ -132,3 +132,14 @@ def only_code(text: str, *, directives: bool = True) -> str:
     """
     found = parts_of_file(text)
     return blanked(text, ((start, end) for kind, start, end in found if kind != "directive" or not directives))
+
+
+def closed_at(code: str, at: int) -> int:
+    """Return the place after the bracket that closes the one before ``at``, in code without literals; the end of the code if none
+    does.
+    """
+    depth = 1
+    while at < len(code) and depth:
+        depth += (code[at] in "([{") - (code[at] in ")]}")
+        at += 1
+    return at

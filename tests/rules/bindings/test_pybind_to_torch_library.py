@@ -236,7 +236,7 @@ def test_names_that_stay(block: str, python: str, why: str) -> None:
 
 
 def test_fakes_have_defaults() -> None:
-    cpp = "at::Tensor f(const at::Tensor& x, double n, bool b) { return launch(x); }\n"
+    cpp = "at::Tensor f(const at::Tensor& x, double n, bool b) { auto* p = x.data_ptr(); return launch(p); }\n"
     block = 'm.def("f", &f, py::arg("x"), py::arg("n") = 1, py::kw_only(), py::arg("b") = true);'
     done = migrated(f"{cpp}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {block} }}\n", TRUST)
     assert "def _f(x, n=1.0, *, b=True):" in done.files["_fakes.py"]
@@ -266,7 +266,7 @@ def test_callers() -> None:
     ("body", "options", "schema"),
     [
         (
-            "at::Tensor f(const at::Tensor& x, at::Tensor& out) { g(x, out); return x; }",
+            "at::Tensor f(const at::Tensor& x, at::Tensor& out) { g(x.data_ptr(), out); return x; }",
             TRUST,
             "f(Tensor(a) x, Tensor(b!) out) -> Tensor(a)",
         ),
@@ -351,29 +351,135 @@ def test_a_tensor_that_is_returned_among_others() -> None:
     assert any("`f` stays a binding: it returns `x` itself, or a view of it" in note for note in done.notes())
 
 
+F = "at::Tensor f(const at::Tensor& x) "
+LAUNCH = "void launch(const float* x) { kernel<<<1, 2>>>(x); }\n"
+
+
 @pytest.mark.parametrize(
-    ("body", "key"),
+    ("cpp", "key"),
     [
-        ("at::Tensor f(const at::Tensor& x) { return at::relu(x) + x.sum(); }", "CompositeImplicitAutograd"),
-        ("at::Tensor f(const at::Tensor& x) { TORCH_CHECK(x.is_cpu()); return launch(x); }", "CPU"),
-        ("at::Tensor f(const at::Tensor& x) { auto p = x.const_data_ptr<float>(); return x; }", "CPU"),
-        ("at::Tensor f(const at::Tensor& x);", "CPU"),
+        (F + "{ return at::relu(x) + x.sum(); }", "CompositeImplicitAutograd"),
+        (F + "{ auto p = x.const_data_ptr<float>(); return at::relu(x); }", "CPU"),
+        # what it calls, in this file and in others
         (
-            "at::Tensor f(const at::Tensor& x) { if (x.is_cuda()) { return f1(x); } return f2(x); }",
+            "static at::Tensor d_sigmoid(at::Tensor z) { return (1 - z) * z; }\n" + F + "{ return d_sigmoid(x) * 2; }",
+            "CompositeImplicitAutograd",
+        ),
+        (
+            "float* g(const at::Tensor& x) { return x.data_ptr<float>(); }\n"
+            + F
+            + "{ auto p = g(x); return at::relu(x); }",
+            "CPU",
+        ),
+        (LAUNCH + F + "{ launch(x.data_ptr<float>()); return at::relu(x); }", "CUDA"),
+        (
+            "template <typename T> void run(T* x) { kernel<T><<<1, 2>>>(x); }\n"
+            + F
+            + "{ run<std::pair<int, std::vector<int>>>(x.data_ptr<float>()); return at::relu(x); }",
+            "CUDA",
+        ),
+        (
+            "namespace a { void g(float* x) { kernel<<<1, 2>>>(x); } }\n"
+            + F
+            + "{ a::g(x.data_ptr<float>()); return at::relu(x); }",
+            "CUDA",
+        ),
+        # another function of the same name, in another namespace
+        (
+            LAUNCH.replace("launch", "g")
+            + "namespace a { void g(const float* x) {} }\n"
+            + F
+            + "{ a::g(x.data_ptr<float>()); return at::relu(x); }",
+            "CPU",
+        ),
+        # macros
+        (
+            '#define CHECK_INPUT(x) TORCH_CHECK(x.is_cuda(), "on a GPU")\n'
+            + F
+            + "{ CHECK_INPUT(x); return at::relu(x); }",
+            "CUDA",
+        ),
+        ("#define SIZE(x) x.numel()\n" + F + "{ return x + SIZE(x); }", "CompositeImplicitAutograd"),
+        # checks
+        (F + "{ TORCH_CHECK(x.is_cuda() && x.is_contiguous()); auto p = x.data_ptr(); return at::relu(x); }", "CUDA"),
+        (F + "{ TORCH_CHECK(!x.is_cuda()); auto p = x.data_ptr(); return at::relu(x); }", "CPU"),
+        (
+            F + "{ TORCH_CHECK(x.is_cuda() || x.is_cpu()); launch(x.data_ptr()); return at::relu(x); }",
+            "CompositeExplicitAutograd",
+        ),
+        (F + "{ const at::cuda::OptionalCUDAGuard guard(x.device()); return at::relu(x); }", "CUDA"),
+        # several devices, and unknown ones
+        (
+            LAUNCH + F + "{ if (x.is_cuda()) launch(x.data_ptr<float>()); return at::relu(x); }",
+            "CompositeExplicitAutograd",
+        ),
+        (
+            LAUNCH + F + "{ bool gpu = x.is_cuda(); if (gpu) launch(x.data_ptr<float>()); return at::relu(x); }",
+            "CompositeExplicitAutograd",
+        ),
+        (
+            LAUNCH + F + "{ if (x.device().type() == at::kCUDA) launch(x.data_ptr<float>()); return at::relu(x); }",
+            "CompositeExplicitAutograd",
+        ),
+        (
+            "#ifdef WITH_CUDA\n"
+            + LAUNCH
+            + "#else\nvoid launch(const float* x) {}\n#endif\n"
+            + F
+            + "{ launch(x.data_ptr<float>()); return at::relu(x); }",
+            "CompositeExplicitAutograd",
+        ),
+        (F + "{ elsewhere(x.data_ptr<float>()); return at::relu(x); }", "CompositeExplicitAutograd"),
+        (F + "{ Runner runner(x.data_ptr<float>()); return at::relu(x); }", "CompositeExplicitAutograd"),
+        (
+            F + "{ auto q = c10::xpu::getCurrentXPUStream(); auto p = x.data_ptr(); return at::relu(x); }",
             "CompositeExplicitAutograd",
         ),
     ],
 )
-def test_the_dispatch_key(body: str, key: str) -> None:
-    done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n', TRUST)
-    assert f"TORCH_LIBRARY_IMPL(ext, {key}, m)" in done.files["ext.cpp"]
+def test_the_dispatch_key(cpp: str, key: str) -> None:
+    done = migrated(cpp + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n', ("mutates=f.",))
+    assert f"TORCH_LIBRARY_IMPL(ext, {key}, m)" in done.files["ext.cpp"], done.notes()
 
 
-def test_the_key_of_a_cuda_extension() -> None:
-    cpp = 'at::Tensor f(const at::Tensor& x) { return launch(x); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
-    texts = {"setup.py": 'CUDAExtension("ext", ["ext.cpp"])\n', "ext.cpp": HEAD + cpp}
-    done = migrate_files(PACK, "pybind-to-torch-library", texts, TRUST)
-    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in done.files["ext.cpp"]
+@pytest.mark.parametrize(
+    ("cpp", "why"),
+    [
+        (F + "{ return elsewhere(x); }", "it calls `elsewhere()`, and it is not known what that does"),
+        (F + "{ TORCH_CHECK(x.is_cpu()); return elsewhere(x); }", "it calls `elsewhere()`"),
+        (F + "{ Runner runner(3); return runner.run(x); }", "it calls `Runner()`"),
+        (F + "{ return ELSEWHERE(x); }", "it calls `ELSEWHERE()`"),
+        (F.strip() + ";", "its definition is not found"),
+        # an effect that a compiled graph would lose
+        ("Event event;\n" + F + "{ event.record(stream); return x + 1; }", "it calls `record()`"),
+        (
+            "struct Scale : public torch::autograd::Function<Scale> {};\n" + F + "{ return Scale::apply(x); }",
+            "it applies `Scale`, an autograd function of C++",
+        ),
+    ],
+)
+def test_a_dispatch_key_that_is_not_known(cpp: str, why: str) -> None:
+    cpp += '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    done = migrated(cpp, ("mutates=f.",))
+    assert done.files["ext.cpp"] == HEAD + cpp
+    assert [why in note for note in done.notes()] == [True], done.notes()
+    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in migrated(cpp, ("mutates=f.", "key=CUDA")).files["ext.cpp"]
+
+
+def test_the_dispatch_key_of_a_kernel_in_another_file() -> None:
+    cpp = (
+        HEAD
+        + "void launch(const at::Tensor& x);\n"
+        + F
+        + '{ launch(x); return at::relu(x); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    )
+    texts = {
+        "setup.py": "NAME = 'ext'\nCUDAExtension(NAME, ['ext.cpp', 'launch.cu'])\nCppExtension('ext', ['ext.cpp'])\n",
+        "ext.cpp": cpp,
+        "launch.cu": "void launch(const at::Tensor& x) { kernel<<<1, 2>>>(x.data_ptr()); }\n",
+    }
+    done = migrate_files(PACK, "pybind-to-torch-library", texts, ("mutates=f.",))
+    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in done.files["ext.cpp"], done.notes()
 
 
 def test_modules_of_one_package() -> None:
@@ -555,3 +661,17 @@ def test_conditions_that_enclose_nothing_go_in_crlf_files() -> None:
     }
     done = migrate_files(PACK, "pybind-to-torch-library", texts)
     assert done.files["ext.cpp"] == unix.files["ext.cpp"].replace("\n", "\r\n")
+
+
+def test_an_overload_in_a_function_that_is_given_two_modules() -> None:
+    bind = 'void {}(py::module& m) {{ m.def("f", &f); }}\n'
+    texts = {
+        "a.cpp": HEAD + "at::Tensor f(at::Tensor x) { return x + 1; }\n" + bind.format("bind"),
+        "b.cpp": HEAD + "at::Tensor f(at::Tensor x, double y) { return x + y; }\n" + bind.format("rest"),
+        "one.cpp": HEAD
+        + "void bind(py::module& m);\nvoid rest(py::module& m);\nPYBIND11_MODULE(one, m) { bind(m); rest(m); }\n",
+        "two.cpp": HEAD + "void bind(py::module& m);\nPYBIND11_MODULE(two, m) { bind(m); }\n",
+    }
+    done = migrate_files(PACK, "pybind-to-torch-library", texts)
+    assert done.files == texts
+    assert done.notes() == ["b.cpp:3: `f` stays a binding: another overload of it is not migrated (a.cpp)"]

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
 from opschema_cli.cpp_missing import FunctionSearch
 from opschema_cli.cpp_units import Declared
+from opschema_cli.project import Project
 from opschema_cli.schema.cpp_inference import inferred_type, plain_type, refused_type, returned_types
 from opschema_cli.schema.cpp_literals import of_cpp
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.bindings.functions import plain_function
-from opschema_rules.bindings.migrations.tensor_memory import may_write, returns, unknown_calls, writes
+from opschema_rules.bindings.migrations.called_code import CallSearch
+from opschema_rules.bindings.migrations.devices import COMPOSITE, accesses_memory, supported_devices
+from opschema_rules.bindings.migrations.tensor_memory import may_write, returns, writes
 from opschema_rules.bindings.model import Binding, Parameter
 from opschema_rules.torchlib.cpp_signature import signature_of
 
-COMPOSITE, EVERY_DEVICE = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
-
-_RAW = re.compile(r"data_ptr|accessor|<<<|AT_DISPATCH|#pragma\s+omp|parallel_for|getCurrent\w*Stream|CUDAGuard")
-_ASKS_DEVICE = re.compile(
-    r"\bif\s*\([^;{}]{0,400}\b"
-    r"(?:is_(?:cuda|cpu|xpu|mps)\s*\(\)|device\(\)\s*\.\s*(?:type|is_\w+)\s*\(\)|device_type\(\))"
-)
 _OUTPUT = re.compile(r"(?:out|output|result|dst|dest|grad_\w+_out)s?(?:put)?(?:_\w+)?|\w+_out(?:put)?")
 
 
@@ -104,19 +100,11 @@ _NUMBERS = {"int", "float", "bool", "Scalar", "complex", "SymInt"}
 
 
 def derive(
-    search: FunctionSearch,
-    binding: Binding,
-    full: str,
-    mutates: Set[str],
-    device: str,
-    *,
-    any_key: bool = True,
-    trust_const: bool = False,
+    bodies: FunctionBodies, binding: Binding, full: str, mutates: Set[str], *, trust_const: bool = False
 ) -> DerivedOperator:
-    """The operator of a binding, whose name with the overload is ``full``.
+    """The operator of a binding, whose name with the overload is ``full``; without its dispatch key.
 
-    ``mutates`` are the names of arguments that a person declares as mutated, ``device`` is the dispatch key of a function that
-    accesses memory, unless ``any_key`` and the function chooses by the device. With ``trust_const`` a ``const`` tensor is taken to
+    ``mutates`` are the names of arguments that a person declares as mutated. With ``trust_const`` a ``const`` tensor is taken to
     be read only.
 
     Raises:
@@ -127,7 +115,7 @@ def derive(
         raise NotDerivableError(binding.unresolved or "its `py::arg`s do not match the parameters of its function")
     if not any(_is_tensor(item.type) for item in parameters):
         raise NotDerivableError("it takes no tensor")
-    body = _body(search, binding)
+    body = bodies.of(binding)
     written, assumed = _mutated(binding, parameters, body, mutates, trust_const=trust_const)
     names = [item.name or item.cpp_name for item in parameters]
     for name in names:
@@ -143,12 +131,11 @@ def derive(
         raise NotDerivableError(f"it returns `{shared}` itself, or a view of it, among other results")
     arguments, params, marks = _arguments(parameters, written, shared)
     shown = f"({', '.join(found)})" if len(found) != 1 else f"Tensor({marks[shared]})" if shared else found[0]
-    raw = body is None or _RAW.search(body) is not None or bool(unknown_calls(body))
     return DerivedOperator(
         binding,
         full,
         f"{full}({arguments}) -> {shown}",
-        COMPOSITE if not raw else EVERY_DEVICE if any_key and _chooses_by_device(body) else device,
+        "",
         _function(binding, parameters, signature.returns),
         assumed,
         not found,
@@ -156,9 +143,37 @@ def derive(
     )
 
 
-def _chooses_by_device(body: str | None) -> bool:
-    """Whether a function tests the device of a tensor other than in a check."""
-    return body is not None and _ASKS_DEVICE.search(body) is not None
+def with_keys(
+    bodies: FunctionBodies, operators: Sequence[DerivedOperator], given: str
+) -> Iterator[DerivedOperator | NotDerivableError]:
+    """Yield operators with their dispatch keys, or why the key of one is not known. Those that only call operators of PyTorch have
+    :data:`COMPOSITE`; ``given`` is the key that a person gives the others.
+    """
+    bodies.calls.learn(filter(None, (bodies.of(item.binding) for item in operators)))
+    for item in operators:
+        try:
+            yield msgspec.structs.replace(item, key=_key(bodies, bodies.of(item.binding), given))
+        except NotDerivableError as error:
+            yield error
+
+
+def _key(bodies: FunctionBodies, body: str | None, given: str) -> str:
+    called = bodies.calls.code(body) if body is not None else None
+    if called is not None and accesses_memory(called):
+        return given or supported_devices(called)
+    if called is not None and not called.lost and not called.differentiates:
+        return COMPOSITE
+    if given:
+        return given
+    if called is None:
+        why = "its definition is not found"
+    elif called.differentiates:
+        why = f"it applies `{called.differentiates}`, an autograd function of C++"
+    else:
+        why = f"it calls `{called.lost[0]}()`, and it is not known what that does"
+    raise NotDerivableError(
+        f"{why}, so its dispatch key is not known; pass it as `-o key=`, such as `CUDA` or `CompositeExplicitAutograd`"
+    )
 
 
 def _is_tensor(written: str) -> bool:
@@ -233,22 +248,19 @@ def _default(item: Parameter, of: SchemaType) -> str:
 # Mutation
 
 
-def _body(search: FunctionSearch, binding: Binding) -> str | None:
-    """The text of the function's body; None if it is not found."""
-    if binding.step.value.lstrip("+ ").startswith("["):
-        return only_code(binding.step.value)
-    declared = _definition(search, binding)
-    source = search.project.source(declared.path) if declared is not None else None
-    code = only_code(source.text) if source is not None else ""
-    opening = code.find("{", declared.function.span.end) if declared is not None else -1
-    if opening < 0:
-        return None
-    depth = 0
-    for match in re.finditer(r"[{}]", code[opening : opening + 100_000]):
-        depth += 1 if match[0] == "{" else -1
-        if depth == 0:
-            return code[opening : opening + match.end()]
-    return None
+class FunctionBodies:
+    """The bodies of bound functions, and the code that these call."""
+
+    def __init__(self, project: Project, search: FunctionSearch) -> None:
+        self.calls = CallSearch(project)
+        self._search = search
+
+    def of(self, binding: Binding) -> str | None:
+        """Return the text of a function's body; None if it is not found."""
+        if binding.step.value.lstrip("+ ").startswith("["):
+            return only_code(binding.step.value)
+        declared = _definition(self._search, binding)
+        return self.calls.body(declared) or None if declared is not None else None
 
 
 def _definition(search: FunctionSearch, binding: Binding) -> Declared | None:

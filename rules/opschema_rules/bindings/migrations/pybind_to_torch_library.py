@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -21,13 +22,15 @@ from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.migrations.callers import Rewritten, merged, rewrite_callers
 from opschema_rules.bindings.migrations.cpp_edits import rewrite_cpp
 from opschema_rules.bindings.migrations.derived import (
-    COMPOSITE,
     DerivedOperator,
+    FunctionBodies,
     NotDerivableError,
     derive,
     operator_name,
     overload_names,
+    with_keys,
 )
+from opschema_rules.bindings.migrations.devices import COMPOSITE
 from opschema_rules.bindings.migrations.leftovers import (
     defined_operators,
     mentioned,
@@ -37,7 +40,6 @@ from opschema_rules.bindings.migrations.leftovers import (
 )
 from opschema_rules.bindings.model import Alias, Binding, Module
 from opschema_rules.bindings.proofs import BUILT
-from opschema_rules.torchlib.cpp_build import Build
 
 
 class ToTorchLibrary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -102,11 +104,12 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     - **Aliases of arguments.** A function that returns an argument or a view of one gets a schema that says so
       (`f(Tensor(a!) x) -> Tensor(a!)`). `torch.compile` refuses such an operator unless it is `CompositeImplicitAutograd`: let it
       return a copy, or nothing.
-    - **Dispatch key.** A function that accesses memory or calls other functions of the tree is registered for one dispatch key:
-      `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it), or `CompositeExplicitAutograd` if the
-      function itself tests the device (`if (x.is_cuda())`). Autograd does not differentiate such an operator. Before you apply
-      the migration, check that the functions it calls support no other device. A function that only calls operators of PyTorch is
-      registered as `CompositeImplicitAutograd`: it stays differentiable and works on every device, as before.
+    - **Dispatch key.** The migration follows the functions and macros that a function calls. If the tree defines all of them and
+      none accesses the memory of a tensor, the operator is registered as `CompositeImplicitAutograd`: it stays differentiable and
+      works on every device, as before. A function that accesses memory is registered as `CUDA` if its code only runs there (it
+      launches a kernel, has a CUDA guard, or checks `x.is_cuda()`), as `CPU` if all its code is known and nothing in it needs
+      another device, and otherwise as `CompositeExplicitAutograd`, for all devices. `-o key=CUDA` sets the key. Autograd does not
+      differentiate such an operator.
     - **Fake kernels.** `torch.compile` needs a fake kernel for each operator that is not `CompositeImplicitAutograd`. The migration
       writes a file `_fakes.py` beside the module, with one to fill in for each. Import the file once you have done so.
     - **Overloads, aliases, conditions, submodules.** The overloads of a name become overloads of the operator (`shift`,
@@ -119,6 +122,8 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     skipped. A function stays a binding, with a note that says why, if
 
     - a type or default cannot be written in a schema,
+    - its dispatch key is not known: nothing shows that it accesses memory, and it calls a function that the tree does not define,
+      or a method that is none of a tensor; or it applies an autograd function of C++ (`-o key=` sets the key),
     - a use cannot be rewritten: an import in an unusual form, code where `torch` is not the module, or a loader that gets the
       name as a string,
     - Python code replaces the function (`_C.f = ...`, `monkeypatch.setattr(_C, "f", ...)`) or looks it up by a string
@@ -183,39 +188,43 @@ def _derive(
     draft: Draft, chosen: Sequence[Binding], options: ToTorchLibrary, found: dict[int, DerivedOperator]
 ) -> Iterator[Note]:
     """Add the operators of bindings to ``found``; the overloads of a name all or none."""
-    search = FunctionSearch(draft.project, list(map(function_use, _bindings(draft))))
+    bodies = FunctionBodies(draft.project, FunctionSearch(draft.project, list(map(function_use, _bindings(draft)))))
     known = {id(item) for item in chosen}
-    for first in chosen:
+    firsts: dict[tuple[int, str], Binding] = {}
+    for item in chosen:
+        firsts.setdefault((id(item.module), item.name), item)
+    groups: list[list[DerivedOperator]] = []
+    for first in firsts.values():
         overloads = first.module.by_name[first.name]
-        if overloads[0] is not first:
-            continue
         mutates = {item.partition(".")[2] for item in options.mutates if item.partition(".")[0] == first.name}
-        device = options.key or _device(draft.project, first.module.root)
         operators: list[DerivedOperator] = []
         binding = first
         try:
-            if any(id(item) not in known for item in overloads):
-                raise NotDerivableError("not all of its overloads were chosen")
+            other = next((item for item in overloads if id(item) not in known), None)
+            if other is not None:
+                raise NotDerivableError(f"another overload of it is not migrated ({other.path})")
             for binding, overload in zip(overloads, overload_names(overloads), strict=True):
                 full = ".".join(filter(None, (operator_name(binding), overload)))
-                operators.append(
-                    derive(
-                        search,
-                        binding,
-                        full,
-                        mutates,
-                        device,
-                        any_key=not options.key,
-                        trust_const=options.trust_const,
-                    )
-                )
+                operators.append(derive(bodies, binding, full, mutates, trust_const=options.trust_const))
         except NotDerivableError as error:
-            yield _stays(binding, str(error))
-            yield from (
-                _stays(item, "another overload of it cannot be migrated") for item in overloads if item is not binding
-            )
+            yield from _overloads_stay(binding, str(error), [item for item in overloads if id(item) in known])
         else:
-            found.update((id(item.binding), item) for item in operators)
+            groups.append(operators)
+    keyed = with_keys(bodies, [item for group in groups for item in group], options.key)
+    for group in groups:
+        results = list(islice(keyed, len(group)))
+        for operator, result in zip(group, results, strict=True):
+            if isinstance(result, NotDerivableError):
+                yield from _overloads_stay(operator.binding, str(result), [item.binding for item in group])
+                break
+        else:
+            found.update((id(item.binding), item) for item in results if isinstance(item, DerivedOperator))
+
+
+def _overloads_stay(binding: Binding, why: str, overloads: Iterable[Binding]) -> Iterator[Note]:
+    """Yield the notes on a binding that stays, and on the other overloads of its name."""
+    yield _stays(binding, why)
+    yield from (_stays(item, "another overload of it cannot be migrated") for item in overloads if item is not binding)
 
 
 def _leave_unknown(loaders: Loaders, found: dict[int, DerivedOperator]) -> Iterator[Note]:
@@ -324,21 +333,6 @@ def _namespace(module: Module, options: ToTorchLibrary) -> str:
     return options.namespace or re.sub(r"\W+_*", "_", module.root.name or module.root.shown).removesuffix("_C").strip(
         "_"
     )
-
-
-def _device(project: Project, module: Module) -> str:
-    """The dispatch key of the extension that a module is: by the function that builds it, and its sources."""
-    build = Build(project, {})
-    names = build.targets(module.path)
-    setups = (path for path in project.workspace.files if posixpath.basename(path) == "setup.py")
-    called = {name for path in setups for name in _CUDA.findall(project.workspace.peek(path).decode(errors="replace"))}
-    if module.name in called:
-        return "CUDA"
-    cuda = [path for path in project.workspace.files if path.endswith((".cu", ".cuh")) and names & build.targets(path)]
-    return "CUDA" if cuda or module.path.endswith(".cu") else "CPU"
-
-
-_CUDA = re.compile(r"""\bCUDAExtension\(\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
 
 
 # Files
