@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import FileEdit, Fix
-from opschema_cli.source.python import Expr
+from opschema_cli.source.call_edits import with_arguments
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.workspace import ReadError
@@ -42,16 +42,7 @@ def _edit(op: MagiOp, found: Dataclass) -> Edit | None:
     given = maker.keyword("frozen")
     if given is not None:
         return Edit(given.span, "True")
-    return _argument(file.text(maker), maker)
-
-
-def _argument(text: str, maker: Expr) -> Edit | None:
-    if "**" in maker.keywords or not text.endswith(")") or "#" in text:
-        return None
-    inside = text[:-1].rstrip()
-    at = maker.start + len(inside)
-    before = "" if inside.endswith("(") else " " if inside.endswith(",") else ", "
-    return Edit(Span(at, at), f"{before}frozen=True")
+    return with_arguments(file.source.text, maker, ["frozen=True"]) if "**" not in maker.keywords else None
 
 
 def _writes_itself(found: Dataclass) -> bool:

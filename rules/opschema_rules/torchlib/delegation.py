@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from opschema_cli.schema.operator_schema import Argument
 from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.call_edits import with_arguments
 from opschema_cli.source.python import Expr, Param
-from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.default_values import is_same_default
 from opschema_rules.torchlib.model import Operator
 
@@ -24,7 +25,7 @@ def passing_on(operator: Operator, function: Body, arguments: Sequence[Argument]
     params = {param.name: param for param in callee.params if param.kind in ("normal", "kwonly")}
     if not all(_takes(operator, callee, call, params.get(item.name), item) for item in arguments):
         return None
-    return _added(function, call, ", ".join(f"{item.name}={item.name}" for item in arguments))
+    return with_arguments(function.file.source.text, call, [f"{item.name}={item.name}" for item in arguments])
 
 
 def _returned_call(function: Body) -> Expr | None:
@@ -54,16 +55,3 @@ def _takes(operator: Operator, callee: Body, call: Expr, param: Param | None, ar
     if param.default is None or callee is operator.definition.function:
         return True
     return argument.default is None or is_same_default(operator, argument, callee, param)
-
-
-def _added(function: Body, call: Expr, text: str) -> Edit | None:
-    """Return the edit that adds arguments after the others, before the closing bracket; None if a comment is in between."""
-    last, end = call.items[-1].end, call.end - 1
-    between = function.file.source.text[
-        last:end
-    ].rstrip()  # `(` of a call without arguments, `)` of the last one, a comma
-    if "#" in between:
-        return None
-    at = last + len(between)
-    comma = "" if len(call.items) == 1 else " " if between.endswith(",") else ", "
-    return Edit(Span(at, at), comma + text)

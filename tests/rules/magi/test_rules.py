@@ -96,7 +96,7 @@ def test_messages_say_what_is_wrong_on_both_sides() -> None:
         ("@dataclass()", "@dataclass(frozen=True)"),
         ("@dataclass(frozen=False)", "@dataclass(frozen=True)"),
         ("@dataclass(eq=False, order=True)", "@dataclass(eq=False, order=True, frozen=True)"),
-        ("@dataclass(\n    eq=False,\n)", "@dataclass(\n    eq=False, frozen=True\n)"),
+        ("@dataclass(\n    eq=False,\n)", "@dataclass(\n    eq=False,\n    frozen=True,\n)"),
     ],
 )
 def test_a_dataclass_is_frozen(maker: str, expected: str) -> None:

@@ -240,7 +240,7 @@ def kernel({taken}):
     [
         ("x, zero=(False)", "return made(x, zero)", "return made(x, zero, y=y)"),
         ("x", "x = x.contiguous()\n    return made(x)", "return made(x, zero=zero, y=y)"),
-        ("x", "return made(\n        x,\n    )", "return made(\n        x, zero=zero, y=y\n    )"),
+        ("x", "return made(\n        x,\n    )", "return made(\n        x,\n        zero=zero,\n        y=y,\n    )"),
     ],
 )
 def test_a_kernel_passes_on_what_it_did_not_take(taken: str, body: str, fixed: str) -> None:
