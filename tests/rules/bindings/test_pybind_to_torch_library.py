@@ -56,7 +56,7 @@ def test_an_extension() -> None:
         "inner_half(Tensor x) -> Tensor",
     ]
     cpp = done.files["ext.cpp"]
-    device = cpp[cpp.index("TORCH_LIBRARY_IMPL(ext, CPU, m)") :].partition("\n}")[0]
+    device = cpp[cpp.index("TORCH_LIBRARY_IMPL(ext, CompositeExplicitAutograd, m)") :].partition("\n}")[0]
     assert [line for line in device.splitlines()[1:] if "roll" not in line and "copy_into" not in line] == []
     assert 'm.def("window", &window);  // a pair has no schema type' in cpp
     assert "ext.window(x, (0, 1))" in done.files["main.py"]
@@ -354,106 +354,85 @@ def test_a_tensor_that_is_returned_among_others() -> None:
 F = "at::Tensor f(const at::Tensor& x) "
 LAUNCH = "void launch(const float* x) { kernel<<<1, 2>>>(x); }\n"
 
+COMPOSITE = [
+    F + "{ return at::relu(x) + x.sum(); }",
+    F + '{ TORCH_CHECK(x.is_cuda(), "on a GPU"); at::Tensor y = x.clone(); y.mul_(2); return y; }',
+    F + "{ auto g = [](at::Tensor a) { return a * 2; }; auto [y, z] = at::max(g(x), 0); return relu(y); }",
+    F
+    + "{ std::vector<at::Tensor> parts; for (int i = 0; i < 2; ++i) { parts.push_back(x * i); } return at::cat(parts); }",
+    F + "{ return at::conv2d(x, x).view({x.size(0), -1}).to(at::kFloat); }",
+    F
+    + "{ at::Tensor y = at::empty_like(x); at::mul_out(y, x, x); return torch::utils::flatten_dense_tensors({y, x}); }",
+    "static at::Tensor d_sigmoid(at::Tensor z) { return (1 - z) * z; }\n" + F + "{ return d_sigmoid(x) * 2; }",
+    "#define SIZE(x) x.numel()\n" + F + "{ return x + SIZE(x); }",
+]
+"""Functions that only call operators of PyTorch."""
+
+MEMORY = [
+    F + "{ auto p = x.const_data_ptr<float>(); return at::relu(x); }",
+    F + "{ auto p = x.packed_accessor32<float, 1>(); return at::relu(x); }",
+    F + "{ const at::cuda::OptionalCUDAGuard guard(x.device()); return at::relu(x); }",
+    "float* g(const at::Tensor& x) { return x.data_ptr<float>(); }\n" + F + "{ auto p = g(x); return at::relu(x); }",
+    "namespace a { void g(const at::Tensor& x) { kernel<<<1, 2>>>(x); } }\n" + F + "{ a::g(x); return at::relu(x); }",
+    "template <typename T, int N> void run(at::Tensor x) { kernel<T><<<1, N>>>(x); }\n"
+    + F
+    + "{ run<std::pair<int, std::vector<int>>, sizeof(int)>(x); return at::relu(x); }",
+    "#define RUN(x) kernel<<<1, 2>>>(x)\n" + F + "{ RUN(x); return at::relu(x); }",
+    "#define PREPARE kernel<<<1, 2>>>(0)\n" + F + "{ PREPARE; return at::relu(x); }",
+    "void fp8_cast(at::Tensor x) { kernel<<<1, 2>>>(x); }\n" + F + "{ fp8_cast(x); return at::relu(x); }",
+    "namespace at { namespace native { void mm(Tensor x) { kernel<<<1, 2>>>(x); } } }\n"
+    + F
+    + "{ at::native::mm(x); return at::relu(x); }",
+]
+"""Functions that access memory, themselves or in what they call."""
+
 
 @pytest.mark.parametrize(
     ("cpp", "key"),
     [
-        (F + "{ return at::relu(x) + x.sum(); }", "CompositeImplicitAutograd"),
-        (F + "{ auto p = x.const_data_ptr<float>(); return at::relu(x); }", "CPU"),
-        # what it calls, in this file and in others
-        (
-            "static at::Tensor d_sigmoid(at::Tensor z) { return (1 - z) * z; }\n" + F + "{ return d_sigmoid(x) * 2; }",
-            "CompositeImplicitAutograd",
-        ),
-        (
-            "float* g(const at::Tensor& x) { return x.data_ptr<float>(); }\n"
-            + F
-            + "{ auto p = g(x); return at::relu(x); }",
-            "CPU",
-        ),
-        (LAUNCH + F + "{ launch(x.data_ptr<float>()); return at::relu(x); }", "CUDA"),
-        (
-            "template <typename T> void run(T* x) { kernel<T><<<1, 2>>>(x); }\n"
-            + F
-            + "{ run<std::pair<int, std::vector<int>>>(x.data_ptr<float>()); return at::relu(x); }",
-            "CUDA",
-        ),
-        (
-            "namespace a { void g(float* x) { kernel<<<1, 2>>>(x); } }\n"
-            + F
-            + "{ a::g(x.data_ptr<float>()); return at::relu(x); }",
-            "CUDA",
-        ),
-        # another function of the same name, in another namespace
-        (
-            LAUNCH.replace("launch", "g")
-            + "namespace a { void g(const float* x) {} }\n"
-            + F
-            + "{ a::g(x.data_ptr<float>()); return at::relu(x); }",
-            "CPU",
-        ),
-        # macros
-        (
-            '#define CHECK_INPUT(x) TORCH_CHECK(x.is_cuda(), "on a GPU")\n'
-            + F
-            + "{ CHECK_INPUT(x); return at::relu(x); }",
-            "CUDA",
-        ),
-        ("#define SIZE(x) x.numel()\n" + F + "{ return x + SIZE(x); }", "CompositeImplicitAutograd"),
-        # checks
-        (F + "{ TORCH_CHECK(x.is_cuda() && x.is_contiguous()); auto p = x.data_ptr(); return at::relu(x); }", "CUDA"),
-        (F + "{ TORCH_CHECK(!x.is_cuda()); auto p = x.data_ptr(); return at::relu(x); }", "CPU"),
-        (
-            F + "{ TORCH_CHECK(x.is_cuda() || x.is_cpu()); launch(x.data_ptr()); return at::relu(x); }",
-            "CompositeExplicitAutograd",
-        ),
-        (F + "{ const at::cuda::OptionalCUDAGuard guard(x.device()); return at::relu(x); }", "CUDA"),
-        # several devices, and unknown ones
-        (
-            LAUNCH + F + "{ if (x.is_cuda()) launch(x.data_ptr<float>()); return at::relu(x); }",
-            "CompositeExplicitAutograd",
-        ),
-        (
-            LAUNCH + F + "{ bool gpu = x.is_cuda(); if (gpu) launch(x.data_ptr<float>()); return at::relu(x); }",
-            "CompositeExplicitAutograd",
-        ),
-        (
-            LAUNCH + F + "{ if (x.device().type() == at::kCUDA) launch(x.data_ptr<float>()); return at::relu(x); }",
-            "CompositeExplicitAutograd",
-        ),
-        (
-            "#ifdef WITH_CUDA\n"
-            + LAUNCH
-            + "#else\nvoid launch(const float* x) {}\n#endif\n"
-            + F
-            + "{ launch(x.data_ptr<float>()); return at::relu(x); }",
-            "CompositeExplicitAutograd",
-        ),
-        (F + "{ elsewhere(x.data_ptr<float>()); return at::relu(x); }", "CompositeExplicitAutograd"),
-        (F + "{ Runner runner(x.data_ptr<float>()); return at::relu(x); }", "CompositeExplicitAutograd"),
-        (
-            F + "{ auto q = c10::xpu::getCurrentXPUStream(); auto p = x.data_ptr(); return at::relu(x); }",
-            "CompositeExplicitAutograd",
-        ),
+        *((cpp, "CompositeImplicitAutograd") for cpp in COMPOSITE),
+        *((cpp, "CompositeExplicitAutograd") for cpp in MEMORY),
     ],
 )
 def test_the_dispatch_key(cpp: str, key: str) -> None:
-    done = migrated(cpp + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n', ("mutates=f.",))
+    cpp += '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    done = migrated(cpp, ("mutates=f.",))
     assert f"TORCH_LIBRARY_IMPL(ext, {key}, m)" in done.files["ext.cpp"], done.notes()
+    given = key if key == "CompositeImplicitAutograd" else "CUDA"
+    assert f"TORCH_LIBRARY_IMPL(ext, {given}, m)" in migrated(cpp, ("mutates=f.", "key=CUDA")).files["ext.cpp"]
 
 
 @pytest.mark.parametrize(
     ("cpp", "why"),
     [
-        (F + "{ return elsewhere(x); }", "it calls `elsewhere()`, and it is not known what that does"),
-        (F + "{ TORCH_CHECK(x.is_cpu()); return elsewhere(x); }", "it calls `elsewhere()`"),
-        (F + "{ Runner runner(3); return runner.run(x); }", "it calls `Runner()`"),
-        (F + "{ return ELSEWHERE(x); }", "it calls `ELSEWHERE()`"),
+        (F + "{ return elsewhere(x); }", "its code has `elsewhere()`"),
+        (F + "{ if (x.numel()>elsewhere(x)) { return x * 2; } return x + 1; }", "`elsewhere()`"),
+        (F + "{ return at::cuda::elsewhere(x); }", "`at::cuda::elsewhere()`"),
+        (F + "{ torch::manual_seed(0); return x + 1; }", "`torch::manual_seed()`"),
+        (F + "{ Runner runner(3); return runner.run(x); }", "`Runner()`"),
+        (F + "{ Runner runner{3}; return x + 1; }", "`Runner`"),
+        (F + "{ auto y = std::make_shared<Plan>(x); return x + 1; }", "`std::make_shared()`"),
+        (F + "{ return ELSEWHERE(x); }", "`ELSEWHERE()`"),
+        (F + "{ return table[x.size(0)](x); }", "](`"),
+        (F + "{ return Op{}(x); }", "`}(`"),
         (F.strip() + ";", "its definition is not found"),
-        # an effect that a compiled graph would lose
-        ("Event event;\n" + F + "{ event.record(stream); return x + 1; }", "it calls `record()`"),
+        # effects that a compiled graph would lose
+        ("Event event;\n" + F + "{ event.record(0); return x + 1; }", "`record()`"),
+        ("Engine engine;\n" + F + "{ return engine.matmul(x); }", "`engine`"),
+        ("at::Tensor cache;\n" + F + "{ cache = x; return x + 1; }", "`cache`"),
+        ("int64_t calls;\n" + F + "{ ++calls; return x + 1; }", "`calls`"),
+        (F + "{ State::calls += 1; return x + 1; }", "`State::calls`"),
+        (F + "{ static at::Tensor w = at::zeros(1); w.add_(x); return w + 1; }", "`static`"),
+        (F + "{ std::cout << x; return x + 1; }", "`std::cout`"),
+        # gradients that an operator would lose
         (
             "struct Scale : public torch::autograd::Function<Scale> {};\n" + F + "{ return Scale::apply(x); }",
+            "it applies `Scale`, an autograd function of C++",
+        ),
+        (
+            "struct Scale : public torch::autograd::Function<Scale> {};\n"
+            + F
+            + "{ const at::cuda::CUDAGuard guard(x.device()); return Scale::apply(x); }",
             "it applies `Scale`, an autograd function of C++",
         ),
     ],
@@ -467,19 +446,16 @@ def test_a_dispatch_key_that_is_not_known(cpp: str, why: str) -> None:
 
 
 def test_the_dispatch_key_of_a_kernel_in_another_file() -> None:
-    cpp = (
-        HEAD
+    texts = {
+        "setup.py": "CUDAExtension('ext', ['ext.cpp', 'launch.cu'])\n",
+        "ext.cpp": HEAD
         + "void launch(const at::Tensor& x);\n"
         + F
-        + '{ launch(x); return at::relu(x); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
-    )
-    texts = {
-        "setup.py": "NAME = 'ext'\nCUDAExtension(NAME, ['ext.cpp', 'launch.cu'])\nCppExtension('ext', ['ext.cpp'])\n",
-        "ext.cpp": cpp,
-        "launch.cu": "void launch(const at::Tensor& x) { kernel<<<1, 2>>>(x.data_ptr()); }\n",
+        + '{ launch(x); return at::relu(x); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+        "launch.cu": "void launch(const at::Tensor& x) { kernel<<<1, 2>>>(x); }\n",
     }
     done = migrate_files(PACK, "pybind-to-torch-library", texts, ("mutates=f.",))
-    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in done.files["ext.cpp"], done.notes()
+    assert "TORCH_LIBRARY_IMPL(ext, CompositeExplicitAutograd, m)" in done.files["ext.cpp"], done.notes()
 
 
 def test_modules_of_one_package() -> None:

@@ -14,6 +14,7 @@ from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_namespaces import may_mean
 from opschema_cli.source.cpp_text import only_code
+from opschema_rules.bindings.migrations.plain_code import bare_names, called_names, doubts, is_known
 
 MAX_DEPTH = 12
 """Maximum length of a chain of calls to follow."""
@@ -21,44 +22,37 @@ MAX_DEPTH = 12
 _LONGEST = 100_000
 """Maximum number of characters of a body."""
 
-_ANGLES = "<[^<>()]{0,200}>"
-for _ in range(3):
-    _ANGLES = f"<(?:[^<>()]|{_ANGLES}){{0,200}}>"
-
-_CALL = re.compile(rf"(?<![\w.>])((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:{_ANGLES}\s*)?\(")
-_TYPED = re.compile(rf"([A-Za-z_][\w:]*)(?:{_ANGLES})?\s+\Z")
-"""The type before a name, in a declaration of a variable or function."""
-
-_NO_TYPE = frozenset(
-    {"return", "else", "throw", "case", "co_return", "new", "delete", "do", "goto", "and", "or", "not"}
+_MEMORY = re.compile(
+    r"data_ptr|accessor|<<<|AT_DISPATCH|#pragma\s+omp|parallel_for|getCurrent\w{0,20}Stream|(?:CUDA|HIP)\w{0,20}Guard|\bdata\s*<"
+    r"|\bcu(?:blas|dnn|sparse|solver|fft|rand)\w{0,60}\s*\(|\b(?:cuda|hip)[A-Z]\w{0,60}\s*\("
 )
-_KNOWN = re.compile(
-    r"(?:at|torch|std|c10)::(?!autograd).*|if|for|while|switch|return|sizeof|alignof|decltype|catch|noexcept|static_assert|defined"
-    r"|\w+_cast|u?int\d*_t|size_t|int|long|unsigned|float|double|bool|char|void|auto|dim3|operator|throw|assert|f?printf"
-    r"|mem(?:cpy|set|move)|malloc|free|f?(?:abs|min|max)f?|(?:ceil|floor|sqrt|exp|log|pow|round)f?"
-    r"|Slice|Scalar|TensorOptions|TensorList|(?:Int)?ArrayRef|(?:TORCH|C10|AT)_\w+|CHECK(?:_(?:EQ|NE|GE|GT|LE|LT))?|NULL"
-)
-"""Functions, macros, types and words whose code is not that of the tree. What macros of torch run is in their arguments."""
-
-_APPLY = re.compile(r"(\w+)\s*(?:<[^<>()]*>)?\s*::\s*apply\s*\(")
+_APPLY = re.compile(r"(?<!\w)(\w{1,200})\s{0,20}(?:<[^<>()]{0,200}>)?\s{0,20}::\s{0,20}apply\s{0,20}\(")
+_CLASS = re.compile(rb"\b(?:class|struct)\s+(\w+)[^;{}]*\Z")
+_FUNCTION = b"autograd::Function"
+_BEFORE = 300
+"""Number of bytes to examine before the base class of an autograd function."""
 
 
 class CalledCode(msgspec.Struct, frozen=True):
-    """The code that a function may run: its own body is the first of ``bodies``, and the others are by the name of the function
-    or macro, which may have several.
+    """The code that a function may run: its own body, and those of the functions and macros that it calls.
 
-    ``lost`` are the functions that it calls and that the tree does not define, and the methods that are none of a tensor or
-    container; ``differentiates`` is an autograd function of C++ that it applies, empty if there is none.
+    ``doubt`` is the first thing in it whose effects are not known; ``differentiates`` an autograd function of C++ that it applies;
+    each is empty if there is none.
     """
 
-    bodies: tuple[tuple[str, ...], ...]
-    lost: tuple[str, ...] = ()
+    bodies: tuple[str, ...]
+    doubt: str = ""
     differentiates: str = ""
 
     @property
-    def text(self) -> str:
-        """All of it."""
-        return "\n".join(text for texts in self.bodies for text in texts)
+    def accesses_memory(self) -> bool:
+        """Whether it certainly accesses the memory of tensors: autograd and tracers cannot look into it."""
+        return any(map(_accesses_memory, self.bodies))
+
+
+@lru_cache(maxsize=4096)
+def _accesses_memory(body: str) -> bool:
+    return _MEMORY.search(body) is not None
 
 
 class CallSearch(msgspec.Struct, dict=True):
@@ -66,47 +60,52 @@ class CallSearch(msgspec.Struct, dict=True):
 
     project: Project
 
-    def body(self, declared: Declared) -> str:
-        """Return the body of a definition, without comments and literals; empty if it has none."""
+    def definition(self, declared: Declared) -> tuple[str, str]:
+        """Return the parameters and the body of a definition, without comments and literals; empty if it has no body."""
         code = self._code_of(declared.path)
-        return _braced(code, code.find("{", declared.function.span.end))
+        opening = code.find("{", declared.function.span.end)
+        body = _braced(code, opening)
+        return (code[declared.function.name_span.end : opening], body) if body else ("", "")
 
     def code(self, body: str) -> CalledCode:
         """Return all the code that a body may run."""
         self.learn([body])
-        found: dict[str, tuple[str, ...]] = {"": (body,)}
+        found: dict[str, None] = {body: None}
         lost: list[str] = []
         waiting = [body]
         while waiting:
-            for name in called_names(waiting.pop()):
+            current = waiting.pop()
+            called = called_names(current)
+            for name in (*called, *bare_names(current)):
                 texts = self._known.get(name, ())
-                if name not in found and texts:
-                    found[name] = texts
-                    waiting += texts
-                elif not texts and name not in lost:
-                    lost.append(name)
-        lost += sorted({name for texts in found.values() for text in texts for name in _unknown_methods(text)})
-        applied = {match[1] for texts in found.values() for text in texts for match in _APPLY.finditer(text)}
-        return CalledCode(tuple(found.values()), tuple(lost), min(applied & self._autograd, default=""))
+                new = [text for text in texts if text not in found]
+                found.update(dict.fromkeys(new))
+                waiting += new
+                if not texts and name in called and not is_known(name):
+                    lost.append(f"{name}()")
+        unclear = (doubt for text in found for doubt in doubts(text))
+        applied = {match[1] for text in found for match in _APPLY.finditer(text)}
+        return CalledCode(
+            tuple(found), lost[0] if lost else next(unclear, ""), min(applied & self._autograd, default="")
+        )
 
     def learn(self, bodies: Iterable[str]) -> None:
         """Find the functions and macros that some bodies call, and what these call."""
         waiting = list(bodies)
         for _ in range(MAX_DEPTH):
-            names = {name for body in waiting for name in called_names(body)} - self._known.keys()
+            names = {name for body in waiting for name in (*called_names(body), *bare_names(body))} - self._known.keys()
             if not names:
                 return
             search = CppDefinitions(self.project, frozenset(name.rpartition("::")[2] for name in names))
             waiting = []
             for name in sorted(names):
-                plain = name.rpartition("::")[2]
-                qualifier = name.rpartition("::")[0]
+                qualifier, _, plain = name.rpartition("::")
                 defined = [
                     item
                     for item in search.functions.get(plain, ())
                     if item.function.defined and may_mean(qualifier, item.function.owner)
                 ]
-                texts = [*filter(None, map(self.body, defined)), *self._macros.get(name, ())]
+                texts = [*filter(None, map("".join, map(self.definition, defined))), *self._macros.get(name, ())]
                 self._known[name] = tuple(dict.fromkeys(texts))
                 waiting += self._known[name]
 
@@ -131,21 +130,27 @@ class CallSearch(msgspec.Struct, dict=True):
 
     @cached_property
     def _macros(self) -> dict[str, list[str]]:
-        """The bodies of the macros with parameters, by name."""
+        """The bodies of the macros, by name; their parameters are written like those of a function."""
         found: dict[str, list[str]] = {}
         for macro in (item for items in self.project.readings(MACROS, self._paths).values() for item in items):
-            if macro.parameters is not None:
-                found.setdefault(macro.name, []).append(only_code(macro.body))
+            body = only_code(macro.body)
+            if macro.parameters is not None or "(" in body or ";" in body:
+                given = ", ".join(f"auto {name}" for name in macro.parameters or ())
+                found.setdefault(macro.name, []).append(f"({given}) {body};")
         return found
 
     @cached_property
     def _autograd(self) -> frozenset[str]:
         """The autograd functions that the tree's C++ defines."""
-        data = (self.project.workspace.peek(path) for path in self._paths)
-        return frozenset(name.decode() for text in data for name in _AUTOGRAD.findall(text))
+        return frozenset(name for path in self._paths for name in _autograd_in(self.project.workspace.peek(path)))
 
 
-_AUTOGRAD = re.compile(rb"\b(?:class|struct)\s+(\w+)[^;{}]{0,200}\bautograd::Function\b")
+def _autograd_in(data: bytes) -> Iterator[str]:
+    at = -1
+    while (at := data.find(_FUNCTION, at + 1)) >= 0:
+        match = _CLASS.search(data, max(0, at - _BEFORE), at)
+        if match is not None:
+            yield match[1].decode()
 
 
 def _braced(code: str, opening: int) -> str:
@@ -156,43 +161,3 @@ def _braced(code: str, opening: int) -> str:
         if depth == 0:
             return code[opening : opening + match.end()]
     return ""
-
-
-def called_names(body: str) -> Iterator[str]:
-    """Yield the functions, macros and constructors that a body calls by name, without those of PyTorch and of the language."""
-    for match in _CALL.finditer(body):
-        typed = _TYPED.search(body, max(0, match.start() - 200), match.start())
-        is_declared = typed is not None and typed[1] not in _NO_TYPE
-        name = typed[1] if typed is not None and is_declared else match[1]
-        if not _KNOWN.fullmatch(name) and not (is_declared and name in _TYPES):
-            yield name
-
-
-def _unknown_methods(text: str) -> Iterator[str]:
-    """Yield the methods that code calls and that are none of a tensor or container: what they do is not known."""
-    return (name for name in _METHOD.findall(text) if not _METHODS.fullmatch(name) and name not in tensor_methods())
-
-
-@lru_cache(maxsize=1)
-def tensor_methods() -> frozenset[str]:
-    """The names of PyTorch's operators, many of which are methods of a tensor."""
-    # Not at the top: only this needs the tables of the other pack.
-    from opschema_rules.aten.torchgen_table import ever_operators
-
-    return frozenset(name.partition(".")[0] for name in ever_operators())
-
-
-_METHOD = re.compile(r"(?:\.|->)\s*(?:template\s+)?([A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(")
-_METHODS = re.compile(
-    # of tensors, beside the operators
-    r"is_\w+|(?:sym_)?(?:sizes?|strides?|numel)|dim|ndimension|nbytes|itemsize|element_size|dtype|scalar_type|device|options|layout"
-    r"|defined|requires_grad|set_requires_grad|get_device|device_type|type|toType|cpu|cuda|hip|xpu|mps|\w*data_ptr"
-    r"|(?:packed_)?accessor\d*|name|memory_format|pinned_memory"
-    # of containers, optional values and strings
-    r"|c?r?begin|c?r?end|(?:push|emplace|pop)_(?:back|front)|insert|emplace|erase|find|count|at|front|back|data|empty|clear|reserve"
-    r"|resize|capacity|vec|slice|value|value_or|has_value|reset|get|c_str|str|length|substr|append"
-)
-"""Methods of tensors that are no operators, and of the containers and options that are used beside them."""
-
-_TYPES = frozenset({"Tensor", "vector", "string", "tuple", "IntArrayRef", "TensorOptions"})
-"""Types of torch and the standard library, as written after `using`."""

@@ -18,10 +18,11 @@ from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.bindings.functions import plain_function
 from opschema_rules.bindings.migrations.called_code import CallSearch
-from opschema_rules.bindings.migrations.devices import COMPOSITE, accesses_memory, supported_devices
 from opschema_rules.bindings.migrations.tensor_memory import may_write, returns, writes
 from opschema_rules.bindings.model import Binding, Parameter
 from opschema_rules.torchlib.cpp_signature import signature_of
+
+COMPOSITE, EVERY_DEVICE = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
 _OUTPUT = re.compile(r"(?:out|output|result|dst|dest|grad_\w+_out)s?(?:put)?(?:_\w+)?|\w+_out(?:put)?")
 
@@ -149,20 +150,21 @@ def with_keys(
     """Yield operators with their dispatch keys, or why the key of one is not known. Those that only call operators of PyTorch have
     :data:`COMPOSITE`; ``given`` is the key that a person gives the others.
     """
-    bodies.calls.learn(filter(None, (bodies.of(item.binding) for item in operators)))
+    bodies.calls.learn(bodies.whole(item.binding) for item in operators)
     for item in operators:
         try:
-            yield msgspec.structs.replace(item, key=_key(bodies, bodies.of(item.binding), given))
+            yield msgspec.structs.replace(item, key=_key(bodies, bodies.whole(item.binding), given))
         except NotDerivableError as error:
             yield error
 
 
-def _key(bodies: FunctionBodies, body: str | None, given: str) -> str:
-    called = bodies.calls.code(body) if body is not None else None
-    if called is not None and accesses_memory(called):
-        return given or supported_devices(called)
-    if called is not None and not called.lost and not called.differentiates:
-        return COMPOSITE
+def _key(bodies: FunctionBodies, body: str, given: str) -> str:
+    called = bodies.calls.code(body) if body else None
+    if called is not None and not called.differentiates:
+        if called.accesses_memory:
+            return given or EVERY_DEVICE
+        if not called.doubt:
+            return COMPOSITE
     if given:
         return given
     if called is None:
@@ -170,10 +172,8 @@ def _key(bodies: FunctionBodies, body: str | None, given: str) -> str:
     elif called.differentiates:
         why = f"it applies `{called.differentiates}`, an autograd function of C++"
     else:
-        why = f"it calls `{called.lost[0]}()`, and it is not known what that does"
-    raise NotDerivableError(
-        f"{why}, so its dispatch key is not known; pass it as `-o key=`, such as `CUDA` or `CompositeExplicitAutograd`"
-    )
+        why = f"its code has `{called.doubt}`, and it is not known what that does"
+    raise NotDerivableError(f"{why}, so its dispatch key is not known; pass it as `-o key=`, such as `{EVERY_DEVICE}`")
 
 
 def _is_tensor(written: str) -> bool:
@@ -257,10 +257,17 @@ class FunctionBodies:
 
     def of(self, binding: Binding) -> str | None:
         """Return the text of a function's body; None if it is not found."""
+        return self._found(binding)[1] or None
+
+    def whole(self, binding: Binding) -> str:
+        """Return the text of a function's parameters and body; empty if it is not found."""
+        return "".join(self._found(binding))
+
+    def _found(self, binding: Binding) -> tuple[str, str]:
         if binding.step.value.lstrip("+ ").startswith("["):
-            return only_code(binding.step.value)
+            return "", only_code(binding.step.value)
         declared = _definition(self._search, binding)
-        return self.calls.body(declared) or None if declared is not None else None
+        return self.calls.definition(declared) if declared is not None else ("", "")
 
 
 def _definition(search: FunctionSearch, binding: Binding) -> Declared | None:

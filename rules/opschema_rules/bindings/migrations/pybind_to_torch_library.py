@@ -22,6 +22,7 @@ from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.migrations.callers import Rewritten, merged, rewrite_callers
 from opschema_rules.bindings.migrations.cpp_edits import rewrite_cpp
 from opschema_rules.bindings.migrations.derived import (
+    COMPOSITE,
     DerivedOperator,
     FunctionBodies,
     NotDerivableError,
@@ -30,7 +31,6 @@ from opschema_rules.bindings.migrations.derived import (
     overload_names,
     with_keys,
 )
-from opschema_rules.bindings.migrations.devices import COMPOSITE
 from opschema_rules.bindings.migrations.leftovers import (
     defined_operators,
     mentioned,
@@ -86,7 +86,7 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
       m.def("scale(Tensor x, float factor=1.0, *, Tensor? bias=None) -> Tensor");
     }
 
-    TORCH_LIBRARY_IMPL(acme, CPU, m) {
+    TORCH_LIBRARY_IMPL(acme, CompositeImplicitAutograd, m) {
       m.impl("scale", &scale);
     }
     ```
@@ -104,12 +104,10 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     - **Aliases of arguments.** A function that returns an argument or a view of one gets a schema that says so
       (`f(Tensor(a!) x) -> Tensor(a!)`). `torch.compile` refuses such an operator unless it is `CompositeImplicitAutograd`: let it
       return a copy, or nothing.
-    - **Dispatch key.** The migration follows the functions and macros that a function calls. If the tree defines all of them and
-      none accesses the memory of a tensor, the operator is registered as `CompositeImplicitAutograd`: it stays differentiable and
-      works on every device, as before. A function that accesses memory is registered as `CUDA` if its code only runs there (it
-      launches a kernel, has a CUDA guard, or checks `x.is_cuda()`), as `CPU` if all its code is known and nothing in it needs
-      another device, and otherwise as `CompositeExplicitAutograd`, for all devices. `-o key=CUDA` sets the key. Autograd does not
-      differentiate such an operator.
+    - **Dispatch key.** The migration follows the functions and macros that a function calls. If all that they do is call operators
+      of PyTorch, the operator is registered as `CompositeImplicitAutograd`: it stays differentiable and works on every device, as
+      before. If any of them accesses the memory of tensors, it is registered as `CompositeExplicitAutograd`: it is called for
+      every device, as before, and autograd does not differentiate it. If it runs on one device only, `-o key=CUDA` says so.
     - **Fake kernels.** `torch.compile` needs a fake kernel for each operator that is not `CompositeImplicitAutograd`. The migration
       writes a file `_fakes.py` beside the module, with one to fill in for each. Import the file once you have done so.
     - **Overloads, aliases, conditions, submodules.** The overloads of a name become overloads of the operator (`shift`,
@@ -122,8 +120,9 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     skipped. A function stays a binding, with a note that says why, if
 
     - a type or default cannot be written in a schema,
-    - its dispatch key is not known: nothing shows that it accesses memory, and it calls a function that the tree does not define,
-      or a method that is none of a tensor; or it applies an autograd function of C++ (`-o key=` sets the key),
+    - its dispatch key is not known: nothing shows that it accesses memory, and it does something of unknown effect, such as to call
+      a function that the tree does not define or to write a global variable; or it applies an autograd function of C++
+      (`-o key=` sets the key),
     - a use cannot be rewritten: an import in an unusual form, code where `torch` is not the module, or a loader that gets the
       name as a string,
     - Python code replaces the function (`_C.f = ...`, `monkeypatch.setattr(_C, "f", ...)`) or looks it up by a string
