@@ -41,7 +41,8 @@ def _aliases(body: str, name: str, methods: str) -> list[str]:
     found = [name]
     values = [(match[1] or match[3], match[2] or match[4] or "") for match in _ASSIGNED.finditer(body)]
     for one in found:  # which grows meanwhile
-        found += [variable for variable, value in values if variable not in found and _shares(value, one, methods)]
+        known = set(found)
+        found += [name for name, value in values if name not in known and one in value and _shares(value, one, methods)]
     return found
 
 
