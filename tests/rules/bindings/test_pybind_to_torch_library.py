@@ -415,6 +415,14 @@ def test_the_dispatch_key(cpp: str, key: str) -> None:
         (F + "{ return ELSEWHERE(x); }", "`ELSEWHERE()`"),
         (F + "{ return table[x.size(0)](x); }", "](`"),
         (F + "{ return Op{}(x); }", "`}(`"),
+        (F + "{ return (x.dim() > 1 ? at::relu : at::neg)(x); }", "`)(`"),
+        (F + "{ queue << x; return x + 1; }", "`queue`"),
+        (
+            "at::Tensor g(at::Tensor x) { return x * 2; }\ntemplate <class G> at::Tensor run(at::Tensor x, G g) { return g(x); }\n"
+            + F
+            + "{ return run(x, other); }",
+            "`g()`",
+        ),
         (F.strip() + ";", "its definition is not found"),
         # effects that a compiled graph would lose
         ("Event event;\n" + F + "{ event.record(0); return x + 1; }", "`record()`"),

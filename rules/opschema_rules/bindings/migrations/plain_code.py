@@ -53,7 +53,7 @@ _PLAIN_TYPE = re.compile(
     r"|string|auto|bool|u?int\d*(?:_t)?|size_t|long|unsigned|short|double|float|char|scalar_t|decltype"
 )
 _RECEIVER = re.compile(
-    r"(?<![\w.:\])])(?<!->)([A-Za-z_]\w*)\s{0,20}(?:\[[^\]]{0,200}\]\s{0,20}){0,3}(?:\.|->)\s{0,20}[A-Za-z_]"
+    r"(?<![\w.:\])])(?<!->)([A-Za-z_]\w*)\s{0,20}(?:\[[^\]]{0,200}\]\s{0,20}){0,3}(?:(?:\.|->)\s{0,20}[A-Za-z_]|<<)"
 )
 _ASSIGNED = re.compile(
     r"(?<![\w.:\])])(?<!->)([A-Za-z_][\w:]*)\s{0,20}(?:(?:\[[^\[\]]{0,200}\]|(?:\.|->)\s{0,20}\w+)\s{0,20}){0,4}"
@@ -74,7 +74,7 @@ _METHODS = re.compile(
 _EFFECTS = re.compile(
     r"\b(?:static|thread_local|new|delete|asm|extern|goto|this)\b|\b(?:std::)?c(?:out|err|log)\b|\b\w{0,40}f?stream\b|\bprintf\b"
 )
-_INDIRECT = re.compile(r"[\w)\]]\s{0,20}\]\s{0,20}\(|\}\s{0,20}\(")
+_INDIRECT = re.compile(r"[\w)\]]\s{0,20}\]\s{0,20}\(|[})]\s{0,20}\(")
 _CONSTRUCTED = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*)\s{1,20}[A-Za-z_]\w*\s{0,20}\{")
 _CONTROL = frozenset(
     {"else", "do", "try", "struct", "class", "enum", "union", "namespace", "return", "const", "noexcept"}
@@ -126,6 +126,8 @@ def doubts(body: str) -> Iterator[str]:
     yield from (name for name in _RECEIVER.findall(body) if name not in declared)
     yield from (name for name in (*_ASSIGNED.findall(body), *_CHANGED.findall(body)) if name not in declared)
     yield from (match[0] for match in _INDIRECT.finditer(body))
+    variables = {match[2] for match in _DECLARED.finditer(body)}.difference(_LAMBDA.findall(body))
+    yield from (f"{name}()" for name in called_names(body) if name in variables)
     for name in _CONSTRUCTED.findall(body):
         if name not in _CONTROL and not _PLAIN_TYPE.fullmatch(name):
             yield name
