@@ -9,7 +9,6 @@ For authors of rules. A rule names its oracle in ``proof=``; its tests run :func
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -95,15 +94,13 @@ def cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -
         titles = ", ".join(fix.title for fix in fixes)
         yield Case(f"{title}: {titles}", files, after, cures, doubt, _loud(pack, rule, after))
     if len(fixes) > 1:
-        yield from (case_of(title, files, fix, partial(_loud, pack, rule)) for fix in fixes)
+        for case in (case_of(title, files, fix) for fix in fixes):
+            yield msgspec.structs.replace(case, others=_loud(pack, rule, case.after))
 
 
-def case_of(
-    title: str, files: Files, fix: Fix, others: Callable[[Files], Callable[[], bool]] = lambda files: lambda: False
-) -> Case:
-    """Apply one fix to files; ``others`` returns a check of the result whether rules other than the fixed one report it."""
-    after = apply_fix(files, fix)
-    return Case(f"{title}: {fix.title}", files, after, cures=False, doubt=fix.why_unsafe, others=others(after))
+def case_of(title: str, files: Files, fix: Fix) -> Case:
+    """Apply one fix to files."""
+    return Case(f"{title}: {fix.title}", files, apply_fix(files, fix), cures=False, doubt=fix.why_unsafe)
 
 
 def _fixes(pack: Pack, rule: Rule, files: Files) -> list[Fix]:

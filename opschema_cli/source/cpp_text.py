@@ -8,6 +8,7 @@ in numbers (``1'000``) and comments in directives. What ``#if`` leaves out is re
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
@@ -134,12 +135,16 @@ def only_code(text: str, *, directives: bool = True) -> str:
     return blanked(text, ((start, end) for kind, start, end in found if kind != "directive" or not directives))
 
 
-def closed_at(code: str, at: int) -> int:
-    """Return the place after the bracket that closes the one before ``at``, in code without literals; the end of the code if none
-    does.
+def end_of_braces(code: str, at: int, most: int = sys.maxsize) -> int:
+    """Return the place after the brace that closes the next opening one, or the one around ``at``, in code without literals; -1 if
+    none of the next ``most`` characters does.
     """
-    depth = 1
-    while at < len(code) and depth:
-        depth += (code[at] in "([{") - (code[at] in ")]}")
-        at += 1
-    return at
+    depth = 0
+    for match in _BRACE.finditer(code, at, min(len(code), at + most)):
+        depth += 1 if match[0] == "{" else -1
+        if depth <= 0:
+            return match.end()
+    return -1
+
+
+_BRACE = re.compile(r"[{}]")

@@ -117,9 +117,8 @@ class Words:
         """Add to a file's words, and to those of all files, the helpers that register through known words."""
         users = self._users_of(path, outline)
         seen = self._seen.setdefault(path, set())
-        is_first = True
-        while (fresh := self._known(outline, words) - seen) or is_first:
-            is_first = False
+        while True:
+            fresh = self._known(outline, words) - seen
             # A helper of a helper is found in the same round: a chain of them takes no longer than as many that are none.
             while fresh:
                 seen |= fresh
@@ -128,6 +127,8 @@ class Words:
                 fresh = found - seen
             for name, bases in outline.bases:
                 self._inherit(name, bases, words)
+            if self._known(outline, words) <= seen:
+                return
 
     def _reached(
         self, path: str, outline: Outline, users: Mapping[str, list[_User]], fresh: set[str], known: set[str]

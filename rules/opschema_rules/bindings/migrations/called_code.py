@@ -13,7 +13,7 @@ from opschema_cli.cpp_units import MACROS, Declared
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_namespaces import may_mean
-from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.cpp_text import end_of_braces, only_code
 from opschema_rules.bindings.migrations.plain_code import bare_names, called_names, doubts, is_known
 
 MAX_DEPTH = 12
@@ -64,30 +64,29 @@ class CallSearch(msgspec.Struct, dict=True):
         """Return the parameters and the body of a definition, without comments and literals; empty if it has no body."""
         code = self._code_of(declared.path)
         opening = code.find("{", declared.function.span.end)
-        body = _braced(code, opening)
-        return (code[declared.function.name_span.end : opening], body) if body else ("", "")
+        end = end_of_braces(code, opening, _LONGEST) if opening >= 0 else -1
+        return (code[declared.function.name_span.end : opening], code[opening:end]) if end >= 0 else ("", "")
 
     def code(self, body: str) -> CalledCode:
         """Return all the code that a body may run."""
         self.learn([body])
-        found: dict[str, None] = {body: None}
-        lost: list[str] = []
+        found = dict.fromkeys([body])
         waiting = [body]
         while waiting:
             current = waiting.pop()
-            called = called_names(current)
-            for name in (*called, *bare_names(current)):
-                texts = self._known.get(name, ())
-                new = [text for text in texts if text not in found]
+            for name in (*called_names(current), *bare_names(current)):
+                new = [text for text in self._known.get(name, ()) if text not in found]
                 found.update(dict.fromkeys(new))
                 waiting += new
-                if not texts and name in called and not is_known(name):
-                    lost.append(f"{name}()")
-        unclear = (doubt for text in found for doubt in doubts(text))
         applied = {match[1] for text in found for match in _APPLY.finditer(text)}
-        return CalledCode(
-            tuple(found), lost[0] if lost else next(unclear, ""), min(applied & self._autograd, default="")
-        )
+        return CalledCode(tuple(found), next(self._doubts(found), ""), min(applied & self._autograd, default=""))
+
+    def _doubts(self, bodies: Iterable[str]) -> Iterator[str]:
+        """Yield the functions that some bodies call and that are not known, and then what else in them may have effects."""
+        called = (name for body in bodies for name in called_names(body))
+        yield from (f"{name}()" for name in called if not self._known.get(name) and not is_known(name))
+        for body in bodies:
+            yield from doubts(body)
 
     def learn(self, bodies: Iterable[str]) -> None:
         """Find the functions and macros that some bodies call, and what these call."""
@@ -151,13 +150,3 @@ def _autograd_in(data: bytes) -> Iterator[str]:
         match = _CLASS.search(data, max(0, at - _BEFORE), at)
         if match is not None:
             yield match[1].decode()
-
-
-def _braced(code: str, opening: int) -> str:
-    """Return the text from an opening brace to the closing one; empty if it is not closed."""
-    depth = 0
-    for match in re.finditer(r"[{}]", code[opening : opening + _LONGEST]) if opening >= 0 else ():
-        depth += 1 if match[0] == "{" else -1
-        if depth == 0:
-            return code[opening : opening + match.end()]
-    return ""

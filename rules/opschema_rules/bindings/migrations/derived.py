@@ -254,14 +254,21 @@ class FunctionBodies:
     def __init__(self, project: Project, search: FunctionSearch) -> None:
         self.calls = CallSearch(project)
         self._search = search
+        self._texts: dict[int, tuple[str, str]] = {}
 
     def of(self, binding: Binding) -> str | None:
         """Return the text of a function's body; None if it is not found."""
-        return self._found(binding)[1] or None
+        return self._parts(binding)[1] or None
 
     def whole(self, binding: Binding) -> str:
         """Return the text of a function's parameters and body; empty if it is not found."""
-        return "".join(self._found(binding))
+        return "".join(self._parts(binding))
+
+    def _parts(self, binding: Binding) -> tuple[str, str]:
+        key = id(binding)  # which the tree keeps alive
+        if key not in self._texts:
+            self._texts[key] = self._found(binding)
+        return self._texts[key]
 
     def _found(self, binding: Binding) -> tuple[str, str]:
         if binding.step.value.lstrip("+ ").startswith("["):

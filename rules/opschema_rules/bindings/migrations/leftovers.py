@@ -10,6 +10,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note
 from opschema_cli.project import Project
+from opschema_cli.source.cpp_text import end_of_braces
 from opschema_cli.source.text import Span
 from opschema_rules.bindings.imports import Extensions
 from opschema_rules.bindings.model import Binding
@@ -32,18 +33,9 @@ def defined_operators(project: Project, namespace: str) -> frozenset[str]:
         if library.search(source.text) is not None:
             found |= set(_DEFINED.findall(source.text))
         for match in block.finditer(source.text):
-            found |= set(_DEFINED.findall(_braced(source.text, match.end())))
+            end = end_of_braces(source.text, match.end())  # strings of schemas hold no braces
+            found |= set(_DEFINED.findall(source.text[match.end() : end if end >= 0 else None]))
     return frozenset(found)
-
-
-def _braced(text: str, at: int) -> str:
-    """The text up to the end of the next braces; strings of schemas hold none."""
-    depth = 0
-    for match in re.compile("[{}]").finditer(text, at):
-        depth += 1 if match[0] == "{" else -1
-        if depth <= 0:
-            return text[at : match.end()]
-    return text[at:]
 
 
 def _is_code(path: str) -> bool:

@@ -72,7 +72,7 @@ _METHODS = re.compile(
 """Methods of tensors that are no operators, and of the containers and options that are used beside them."""
 
 _EFFECTS = re.compile(
-    r"\b(?:static|thread_local|new|delete|asm|extern|goto|this)\b|\b(?:std::)?c(?:out|err|log)\b|\b\w{0,40}f?stream\b|\bprintf\b"
+    r"\b(?:static|thread_local|new|delete|asm|extern|goto|this)\b|\b(?:std::)?c(?:out|err|log)\b|\b\w{0,40}stream\b|\bprintf\b"
 )
 _INDIRECT = re.compile(r"[\w)\]]\s{0,20}\]\s{0,20}\(|[})]\s{0,20}\(")
 _CONSTRUCTED = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*)\s{1,20}[A-Za-z_]\w*\s{0,20}\{")
@@ -117,7 +117,8 @@ def is_known(name: str) -> bool:
 def doubts(body: str) -> Iterator[str]:
     """Yield what in a body may have effects that its calls of functions do not show."""
     body = _DIRECTIVE.sub("", body)
-    declared = {match[2] for match in _DECLARED.finditer(body) if _PLAIN_TYPE.fullmatch(match[1])}
+    types = _DECLARED.findall(body)
+    declared = {name for of, name in types if _PLAIN_TYPE.fullmatch(of)}
     declared |= {"auto", *(name.strip() for names in _UNPACKED.findall(body) for name in names.split(","))}
     yield from (
         f"{name}()" for name in _METHOD.findall(body) if not _METHODS.fullmatch(name) and name not in operators()
@@ -126,7 +127,7 @@ def doubts(body: str) -> Iterator[str]:
     yield from (name for name in _RECEIVER.findall(body) if name not in declared)
     yield from (name for name in (*_ASSIGNED.findall(body), *_CHANGED.findall(body)) if name not in declared)
     yield from (match[0] for match in _INDIRECT.finditer(body))
-    variables = {match[2] for match in _DECLARED.finditer(body)}.difference(_LAMBDA.findall(body))
+    variables = {name for _, name in types}  # `called_names` leaves out local lambdas
     yield from (f"{name}()" for name in called_names(body) if name in variables)
     for name in _CONSTRUCTED.findall(body):
         if name not in _CONTROL and not _PLAIN_TYPE.fullmatch(name):

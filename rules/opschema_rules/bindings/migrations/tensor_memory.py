@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from opschema_cli.source.cpp_text import closed_at
-
 
 def writes(body: str, name: str) -> bool:
     """Whether a body is known to write a tensor: by an in-place method, an out variant, or an assignment to a part."""
@@ -57,13 +55,22 @@ def _goes_on(text: str, at: int, methods: str) -> bool:
     """Whether the methods and indices after a tensor keep its memory: neither another method nor an operator follows."""
     step = re.compile(rf"\s*(?:(?:\.|->)\s*(?:{methods})\s*\(|{_INDEX if methods == _SHARED else '(?!)'})")
     while (match := step.match(text, at)) is not None:
-        at = closed_at(text, match.end())
+        at = _closed(text, match.end())
     return _NEW.match(text, at) is None
 
 
 _INDEX = r"\["
 _NEW = re.compile(r"\s*(?:\.|->|[-+*/%&|^<>=!])")
 """A method whose result is another tensor, or an operator."""
+
+
+def _closed(text: str, at: int) -> int:
+    """Return the end of a bracket's contents, from after the opening one; the end of the text if it is not closed."""
+    depth = 1
+    while at < len(text) and depth:
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        at += 1
+    return at
 
 
 def returns(body: str, name: str) -> bool:
