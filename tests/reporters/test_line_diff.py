@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from opschema_cli.reporters.line_diff import LineMatcher
 from opschema_cli.reporters.unified import unified_diff
+from tests.scaling import Work, check_linear
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "c", "}", "d = 1", "e = 2"]), max_size=30)
 
@@ -69,14 +69,11 @@ def test_git_applies_the_diff(tmp_path_factory: pytest.TempPathFactory, old: lis
     assert Path(folder, "f").read_text() == after
 
 
-def _seconds(size: int) -> float:
+def _work(size: int) -> Work:
     old = [f"line {number % (size // 2)}" for number in range(size)]
-    new = [line for number, line in enumerate(old) if number % 7]
-    started = time.process_time()
-    LineMatcher(old, new).get_opcodes()
-    return time.process_time() - started
+    new = [line for number, line in enumerate(old) if number % 5]
+    return lambda: LineMatcher(old, new).get_opcodes()
 
 
 def test_time_grows_with_the_length_of_the_texts() -> None:
-    small, large = (min(_seconds(size) for _ in range(3)) for size in (5_000, 20_000))
-    assert large < 12 * small + 0.05, "four times the lines"
+    check_linear(_work, 10_000)

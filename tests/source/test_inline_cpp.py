@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from opschema_cli.source.enclosing_functions import EnclosingFunction
 from opschema_cli.source.inline_cpp import Compilation, compilation, inline_cpp
+from tests.scaling import check_linear
 
 BLOCK = "TORCH_LIBRARY(kit, m) { m.def(); }"
 
@@ -107,10 +106,4 @@ def test_methods_that_compile_are_no_functions() -> None:
     ],
 )
 def test_time_is_linear(part: str) -> None:
-    def seconds(count: int) -> float:
-        started = time.process_time()
-        inline_cpp(part * count)
-        return time.process_time() - started
-
-    seconds(2_000)
-    assert seconds(40_000) < 20 * max(seconds(10_000), 0.02)
+    check_linear(lambda count: lambda: inline_cpp(part * count), 10_000)

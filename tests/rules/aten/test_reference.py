@@ -410,7 +410,7 @@ def test_the_time_grows_with_the_text(line: str) -> None:
     assert not takes_others(text)
     assert not [*commits_in(text)]
     assert len([*versions_in(line * 10_000)]) <= 10_000
-    assert time.process_time() - started < 2.0
+    assert time.process_time() - started < 5
 
 
 def test_pins_are_read_once(root: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.pack import PACK
+from tests.scaling import Work, check_linear
 
 HEAD = """\
 import os
@@ -160,10 +159,8 @@ def test_another_class_and_an_error_that_is_expected() -> None:
 
 
 def test_many_functions_that_build_programs_take_linear_time() -> None:
-    def seconds(count: int) -> float:
-        code = "".join(PLAIN.replace("def build(", f"def build{at}(") for at in range(count))
-        started = time.process_time()
-        found(HEAD + code)
-        return time.process_time() - started
+    def prepare(count: int) -> Work:
+        code = HEAD + "".join(PLAIN.replace("def build(", f"def build{at}(") for at in range(count))
+        return lambda: found(code)
 
-    assert min(seconds(400) for _ in range(2)) < 8 * min(seconds(100) for _ in range(2)) + 0.1
+    check_linear(prepare, 50)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.pack import PACK
+from tests.scaling import Work, check_linear
 
 HEAD = """\
 import pypto.language as pl
@@ -195,18 +194,17 @@ def test_golden_functions_that_get_no_dict(params: str) -> None:
 
 
 def test_many_functions_are_followed_once() -> None:
-    def lint(size: int) -> float:
+    def prepare(size: int) -> Work:
         inline = "".join(
             f"@pl.jit.inline\ndef f{at}(x: T, y: T):\n    f{at + 1}(x, y)\n    return f{at + 1}(x, y)\n\n"
             for at in range(size)
         )
         last = f"@pl.jit.inline\ndef f{size}(x: T, y: T):\n    return y\n\n"
-        start = time.perf_counter()
-        assert codes(inline + last + entry("return f0(x, y)") + run()) == []
-        return time.perf_counter() - start
+        text = inline + last + entry("return f0(x, y)") + run()
+        assert codes(text) == []
+        return lambda: codes(text)
 
-    lint(10)
-    assert lint(800) < 12 * lint(200)
+    check_linear(prepare, 300)
 
 
 COMPARES = "run_jit(fn=double, specs={}, compare_fn={{{}}})\n"

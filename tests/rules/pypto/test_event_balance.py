@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from itertools import product
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from opschema_rules.pypto.event_balance import Net, balances
 from opschema_rules.pypto.kernel_events import event_faults
 from opschema_rules.pypto.kernel_walk import ENTRY
+from tests.scaling import Work, check_linear
 
 SET, WAIT = "set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);", "wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);"
 
@@ -252,11 +252,8 @@ def test_deep_statements(part: str) -> None:
     ],
 )
 def test_many_functions_take_linear_time(part: str) -> None:
-    def seconds(number: int) -> float:
+    def prepare(number: int) -> Work:
         code = "".join(part.format(i) for i in range(number))
-        began = time.process_time()
-        event_faults(code)
-        return time.process_time() - began
+        return lambda: event_faults(code)
 
-    seconds(50)
-    assert min(seconds(1600) for _ in range(3)) < 8 * max(seconds(400), 0.01)
+    check_linear(prepare, 300)

@@ -9,6 +9,7 @@ import pytest
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.kernel_operands import operand_faults
 from opschema_rules.pypto.pack import PACK
+from tests.scaling import Work, check_linear
 
 PATH = "program/kernels/aiv/add.cpp"
 HEAD = "using Global = GlobalTensor<float, Shape, Stride>;\nusing Local = Tile<TileType::Vec, float, 16, 16>;\n"
@@ -91,15 +92,13 @@ def test_a_tensor_over_elements_that_may_be_its_own(before: str, body: str) -> N
 
 
 def test_many_tensors_take_linear_time() -> None:
-    def seconds(number: int) -> float:
+    def prepare(number: int) -> Work:
         body = "".join(f"Global g{i}(x);\nTLOAD(tile, g{i});\n" for i in range(number))
         text = f"{HEAD}void kernel_entry() {{ Local tile;\n{body}TLOAD(g0, tile); }}"
-        began = time.process_time()
         assert operand_faults(text)
-        return time.process_time() - began
+        return lambda: operand_faults(text)
 
-    seconds(10)
-    assert seconds(800) < 16 * max(seconds(100), 0.02)
+    check_linear(prepare, 200)
 
 
 @pytest.mark.parametrize("text", ["/*" * 50_000, f"; Global b{' ' * 100_000}x", f"; Global b(1){' ' * 100_000}x"])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.pack import PACK
 from opschema_rules.pypto.scalar_reads import scalar_reads
+from tests.scaling import Work, check_linear
 
 PATH = "program/kernels/aiv/add.cpp"
 FLOAT = "float x = from_u64<float>(static_cast<uint64_t>(args[2]));"
@@ -314,13 +314,13 @@ REAL = "float n = from_u64<float>(orch_args.scalar(0));"
 
 
 def test_reading_many_scalars_takes_linear_time() -> None:
-    def seconds(count: int) -> float:
+    def prepare(count: int) -> Work:
         reads = "".join(
             f"int32_t v{n} = static_cast<int32_t>(args[{n}]);\nuse(v{n} * 2, &w{n});\n" for n in range(count)
         )
-        started = time.process_time()
-        found = scalar_reads(f"void kernel_entry(int64_t *args) {{\n{reads}}}\n", 0, re.compile(r"args\[(\d+)\]"))
-        assert len(found) == count
-        return time.process_time() - started
+        text = f"void kernel_entry(int64_t *args) {{\n{reads}}}\n"
+        argument = re.compile(r"args\[(\d+)\]")
+        assert len(scalar_reads(text, 0, argument)) == count
+        return lambda: scalar_reads(text, 0, argument)
 
-    assert min(seconds(8_000) for _ in range(3)) < 8 * min(seconds(2_000) for _ in range(3)) + 0.05
+    check_linear(prepare, 2_000)

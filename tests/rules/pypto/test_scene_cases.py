@@ -247,7 +247,7 @@ def test_arguments_that_the_builder_takes(makes: str) -> None:
 def test_many_cases_and_imports_take_linear_time(case: str, before: str) -> None:
     began = time.process_time()
     found(case, before=before)
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 5
 
 
 def test_names_of_arguments_in_older_harnesses() -> None:
