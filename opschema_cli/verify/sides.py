@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tarfile
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.file_listing import in_git
@@ -17,6 +18,11 @@ from opschema_cli.git_objects import find_commit
 from opschema_cli.verify.results import Version
 from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.workspace import Workspace
+
+if TYPE_CHECKING or sys.version_info >= (3, 11, 4):
+    import tarfile
+else:  # filters came with releases of 2023
+    from backports import tarfile
 
 LEFT_OUT = (".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache")
 """Folders that no copy of a tree has."""
@@ -103,13 +109,7 @@ def draft_of(workspace: Workspace) -> Iterator[Path]:
 
 
 def unpack(packed: Path, tree: Path) -> None:
-    """Unpack a tree, except for members that would end up outside ``tree``: links that lead outside, and devices.
-
-    Raises:
-        OpschemaError: this Python cannot check it.
-    """
-    if not hasattr(tarfile, "data_filter"):
-        raise OpschemaError("this release of Python cannot unpack a revision safely; update it, or name a folder")
+    """Unpack a tree, except for members that would end up outside ``tree``: links that lead outside, and devices."""
     with tarfile.open(packed) as members:
         members.extractall(tree, filter=_harmless)
 
