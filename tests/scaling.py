@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 import pytest
 
-STEP = 6
-"""How many times as large the larger input is: linear work takes 6 times as long, quadratic work 36 times."""
+STEP = 24
+"""How many times as large the larger input is, so large that the processor's caches, which it leaves, matter little."""
 
-LIMIT = 2.5 * STEP
-"""The ratio of the two times from which on they are not linear: about the geometric mean of 6 and 36."""
+LIMIT = STEP**1.5
+"""The ratio of the two times from which on they are not linear: halfway between linear (24) and quadratic (576) growth."""
 
-LEAST = 0.02
+LEAST = 0.005
 """Processor seconds below which a time says nothing: the input is doubled until the work takes as long."""
 
-MOST = 2**8
+MOST = 2**6
 """How many times the size is tried; work that then takes no time is bounded by a limit."""
 
 ROUNDS = 6
@@ -39,7 +39,7 @@ def check_linear(prepare: Callable[[int], Work], size: int) -> None:
     once = more = float("inf")
     for _ in range(ROUNDS):
         once, more = (min(least, seconds(prepare(n))) for least, n in ((once, size), (more, STEP * size)))
-        if more < LIMIT * max(once, LEAST / 2):
+        if more < LIMIT * max(once, LEAST):
             return
     pytest.fail(f"not linear: {once:.3f} s for {size:,}, {more:.3f} s for {STEP * size:,}")
 

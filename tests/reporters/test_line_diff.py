@@ -76,4 +76,4 @@ def _work(size: int) -> Work:
 
 
 def test_time_grows_with_the_length_of_the_texts() -> None:
-    check_linear(_work, 10_000)
+    check_linear(_work, 5_000)

@@ -106,4 +106,4 @@ def test_methods_that_compile_are_no_functions() -> None:
     ],
 )
 def test_time_is_linear(part: str) -> None:
-    check_linear(lambda count: lambda: inline_cpp(part * count), 10_000)
+    check_linear(lambda count: lambda: inline_cpp(part * count), 5_000)

@@ -163,4 +163,4 @@ def test_many_functions_that_build_programs_take_linear_time() -> None:
         code = HEAD + "".join(PLAIN.replace("def build(", f"def build{at}(") for at in range(count))
         return lambda: found(code)
 
-    check_linear(prepare, 50)
+    check_linear(prepare, 10)

@@ -204,7 +204,7 @@ def test_many_functions_are_followed_once() -> None:
         assert codes(text) == []
         return lambda: codes(text)
 
-    check_linear(prepare, 300)
+    check_linear(prepare, 50)
 
 
 COMPARES = "run_jit(fn=double, specs={}, compare_fn={{{}}})\n"

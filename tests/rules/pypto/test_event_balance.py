@@ -256,4 +256,4 @@ def test_many_functions_take_linear_time(part: str) -> None:
         code = "".join(part.format(i) for i in range(number))
         return lambda: event_faults(code)
 
-    check_linear(prepare, 300)
+    check_linear(prepare, 50)
