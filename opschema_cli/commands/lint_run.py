@@ -199,7 +199,6 @@ class HelperProcesses:
 
         def join() -> Share:
             share = process.join(project)
-            process.close()
             suggestions.spend(share.spent)
             # In one process some of the last names might have got no suggestion.
             if suggestions.exhausted():
