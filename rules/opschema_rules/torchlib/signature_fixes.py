@@ -15,12 +15,14 @@ from opschema_rules.torchlib.default_values import default_text
 from opschema_rules.torchlib.delegation import passing_on
 from opschema_rules.torchlib.model import Operator, Role
 from opschema_rules.torchlib.passing import Mismatch
+from opschema_rules.torchlib.spelling import optional_of
 
 _IGNORES = (
     "the fake takes {} and does not use it: right only if nothing about the outputs but their values depends on it"
 )
 _REST = re.compile(r"(?:[ \t]*,[ \t]*(?:#[^\r\n]*)?)?(?=\r?\n)")
 """The rest of the line after a parameter at its end, unless it contains a comment and no comma."""
+_ADMITS_NONE = re.compile(r"\b(?:None|Optional|Any|object)\b")
 
 
 def fix_of(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:
@@ -39,13 +41,22 @@ def _defaults(operator: Operator, function: Body, item: Mismatch) -> Fix | None:
     later = [param for param in last if param.start > item.params[0].start and param not in item.params]
     if None in texts or (later and item.params[0].kind != "kwonly"):
         return None
-    edits = [_default_edit(param, text or "") for param, text in zip(item.params, texts, strict=True)]
+    given = zip(item.params, texts, strict=True)
+    edits = [edit for param, text in given for edit in _default_edits(operator, function, param, text or "")]
     title = f"give {quoted(param.name for param in item.params)} the schema's default"
     return Fix(title, tuple(FileEdit(function.file.path, edit) for edit in edits))
 
 
-def _default_edit(param: Param, text: str) -> Edit:
-    return Edit(Span(param.full_end, param.full_end), f" = {text}" if param.annotation is not None else f"={text}")
+def _default_edits(operator: Operator, function: Body, param: Param, text: str) -> list[Edit]:
+    """Return the edits that give a parameter a default, and with None a type that admits it, if one is certain to work."""
+    if param.annotation is None:
+        return [Edit(Span(param.full_end, param.full_end), f"={text}")]
+    edits = [Edit(Span(param.full_end, param.full_end), f" = {text}")]
+    written = function.file.text(param.annotation)
+    if text == "None" and not _ADMITS_NONE.search(written):
+        optional = optional_of(operator.tree, function.parent or function, written)
+        edits += [Edit(param.annotation.span, optional)] if optional is not None else []
+    return edits
 
 
 def _taking(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:

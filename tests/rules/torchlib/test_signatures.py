@@ -168,6 +168,26 @@ def fake(x):
 
 
 @pytest.mark.parametrize(
+    ("imports", "written", "fixed"),
+    [
+        ("from typing import Optional", "b: Tensor", "b: Optional[Tensor] = None"),
+        ("import typing", "b: torch.Tensor", "b: typing.Optional[torch.Tensor] = None"),
+        ("from typing import Optional", "b: Optional[Tensor]", "b: Optional[Tensor] = None"),
+        ("from typing import Any, Optional", "b: Any", "b: Any = None"),
+        ("", "b: Tensor | None", "b: Tensor | None = None"),
+        ("", "b: Tensor", "b: Tensor | None = None"),
+        ("", 'b: "Tensor"', 'b: "Tensor" = None'),
+        ("from typing import Optional", "b", "b=None"),
+    ],
+)
+def test_a_default_of_none_comes_with_a_type_that_admits_it(imports: str, written: str, fixed: str) -> None:
+    text = OP.format(schema="x: Tensor, b: Tensor | None = None", fake=f"x: Tensor, {written}")
+    texts, left = fix_files([PACK], files(f"{imports}\n{text}"), SIGNATURES)
+    assert f"def fake(x: Tensor, {fixed}):" in texts[MODULE]
+    assert left.diagnostics == []
+
+
+@pytest.mark.parametrize(
     ("schema", "fake", "fixed"),
     [
         ("x: Tensor, a: int = 1, b: float = 1e-6", "x, a, b", "x, a=1, b=1e-6"),
