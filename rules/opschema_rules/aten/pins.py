@@ -73,8 +73,10 @@ class Pins(msgspec.Struct, frozen=True):
     others: bool = False
 
     def agree(self, version: str, commit: str) -> bool:
-        """Whether all of them, and at least one, identify a torch of this version built from this commit."""
-        if not (self.versions or self.commits):
+        """Whether all of them, and at least one, identify a torch of this version built from this commit. The days before a release
+        do not identify it.
+        """
+        if not (self.versions or self.commits) or self.others or (self.nightly and ".dev" not in version):
             return False
         return self.versions.keys() <= {minor_version(version)} and self.commits.keys() <= {commit}
 
@@ -125,18 +127,18 @@ def minor_version(version: str) -> str:
 @cached_on_argument
 def pins_of(workspace: Workspace) -> Pins:
     """Pins in the files at the root of a workspace, of its submodules, and without any those of its CI files."""
-    versions = _first(_versions(workspace))
+    found = list(_versions(workspace))
     commits = _first([*_commits(workspace), *_submodules(workspace)])
     others = False
-    if not versions and not commits:
+    if not found and not commits:
         texts = [(path, installing(text)) for path, text in _ci_texts(workspace)]
-        versions = _first((version, path) for path, text in texts for version in versions_in(text))
+        found = [(version, path) for path, text in texts for version in versions_in(text)]
         commits = _first((commit, path) for path, text in texts for commit in commits_in(text))
-        others = bool(versions or commits) and any(takes_others(text) for _, text in texts)
-    named = [_COMMENT.sub("", _text(workspace, path)) for path in sorted(set(versions.values()))]
+        others = bool(found or commits) and any(takes_others(text) for _, text in texts)
+    named = [_COMMENT.sub("", _text(workspace, path)) for path in sorted({path for _, path in found})]
     nightly = any(map(_NIGHTLY.search, named))
     others = others or any(map(MARKED.search, named))
-    return Pins(versions, {name: path for name, path in commits.items() if name}, nightly, others)
+    return Pins(_first(found), {name: path for name, path in commits.items() if name}, nightly, others)
 
 
 def _first(found: Iterable[tuple[str, str]]) -> dict[str, str]:

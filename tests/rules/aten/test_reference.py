@@ -240,12 +240,17 @@ def test_its_operators_are_read_once_for_a_process_while_they_are_the_same(
 
 HERE, OF_28 = "the installed torch 2.9.0+cpu", "torch 2.8"
 COMMIT_28 = "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7"
+LOCKED_DAY = '[[package]]\nname = "torch"\nversion = "2.9.0.dev20250701"\n'
+WORKFLOW = ".github/workflows/test.yml"
 PINS = [
     ({}, HERE, False),
     ({"requirements.txt": "numpy\ntorch==2.9.1  # as pytorch/xla\n"}, HERE, True),
     ({"requirements/dev.txt": "torch ~= 2.9.0\n"}, HERE, True),
     ({"requirements.txt": "torch==2.8.0\n"}, OF_28, True),
     ({"requirements.txt": "torch==2.8.0.dev20250101\n"}, OF_28, False),
+    ({"requirements.txt": "torch==2.9.0.dev20250701\n"}, HERE, False),
+    ({"requirements.txt": "torch==2.9.0\n", "uv.lock": LOCKED_DAY}, HERE, False),
+    ({WORKFLOW: "- run: pip install torch==2.9.0\n- run: pip install torch\n"}, HERE, False),
     ({"requirements.txt": "torch==2.9.0\n", "pyproject.toml": "dependencies = ['torch==2.8']\n"}, HERE, False),
     ({"requirements.txt": "torch>=2.9\n"}, HERE, False),
     ({"requirements.txt": "torchvision==2.9.0\n# torch==2.9.0\n"}, HERE, False),
@@ -270,7 +275,6 @@ PINS = [
 ]
 
 
-WORKFLOW = ".github/workflows/test.yml"
 CHECKOUT = "      - uses: actions/checkout@v4\n        with:\n          {}\n          repository: pytorch/pytorch\n          {}\n"
 CI_PINS = [
     (WORKFLOW, "        torch-version: ['2.8.0']\n    - run: pip install torch==${{ matrix.torch-version }}\n"),
