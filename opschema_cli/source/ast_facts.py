@@ -86,23 +86,29 @@ class _Reader:
         self.bounds = places.bounds
         self.starts = places.starts
         self.wide = places.wide
+        self.sure = True
+        """Whether CPython places names where they are, as it does outside formatted strings."""
         self.syntax = Syntax()
-        self.deep: list[tuple[Expr, ast.expr]] = []
+        self.deep: list[tuple[Expr, ast.expr, bool]] = []
 
     def module(self, module: ast.Module) -> Syntax:
         self.syntax.body = self.block(module.body)
         while self.deep:  # one after the other, however deep they nest
-            made, node = self.deep.pop()
+            made, node, self.sure = self.deep.pop()
             self.syntax.below[id(made)] = self.expr(node)
         return self.syntax
 
     def end(self, node: ast.stmt) -> int:
         """Return the end of a statement; for CPython, the last one of a line also includes the semicolon after it."""
-        end = self.places.end(node)
+        last = node.end_lineno
+        if last in self.wide:
+            end = self.places.end(node)
+        else:
+            end = self.starts[last] + node.end_col_offset  # type: ignore[index, operator]
         return len(self.text[:end].rstrip("; \t\f\\\r\n")) if self.text[end - 1] == ";" else end
 
     def word(self, name: str, start: int) -> tuple[int, int]:
-        """Return the span of a name; CPython may have normalized it, and places some parts of formatted strings wrongly."""
+        """Return the span of a name; CPython normalizes names that are not ASCII, and places some in formatted strings wrongly."""
         if not self.text.startswith(name, start):
             raise NotTakenError
         return start, start + len(name)
@@ -121,8 +127,10 @@ class _Reader:
         text: str = "",
     ) -> Statement:
         values = tuple([self.expr(item) for item in exprs if item is not None])
-        inner = tuple([tuple(self.block(item)) for item in blocks])
-        return Statement(kind, self.places.start(node), self.end(node), text, values, inner)
+        inner = tuple([tuple(self.block(item)) for item in blocks]) if blocks else ()
+        line = node.lineno
+        start = self.starts[line] + node.col_offset if line not in self.wide else self.places.start(node)
+        return Statement(kind, start, self.end(node), text, values, inner)
 
     def function_def(self, node: _Definition) -> Statement:
         params = tuple([self.param(*item) for item in _params(node.args)])
@@ -282,10 +290,10 @@ class _Reader:
         line, starts, wide = node.lineno, self.starts, self.wide
         if kind is _NAME:  # most are names, and most of the time of a parse is spent here
             name: str = node.id  # type: ignore[attr-defined]
-            start = starts[line] + node.col_offset if line not in wide else self.places.start(node)
-            if not self.text.startswith(name, start):
-                raise NotTakenError
-            return Expr("name", start, start + len(name), name)
+            if self.sure and line not in wide:
+                start = starts[line] + node.col_offset
+                return Expr("name", start, start + len(name), name)
+            return Expr("name", *self.word(name, self.places.start(node)), name)
         last = node.end_lineno
         if wide and (line in wide or last in wide):
             start, end = self.bounds(node)
@@ -302,7 +310,7 @@ class _Reader:
             start, end = self.span(node)
         if depth >= MAX_EXPR_DEPTH:
             made = Expr("other", start, end)
-            self.deep.append((made, node))
+            self.deep.append((made, node, self.sure))
             return made
         found: Expr = build(self, node, start, end, depth + 1)
         return found
@@ -334,10 +342,17 @@ class _Reader:
 
     def call(self, node: ast.Call, start: int, end: int, depth: int) -> Expr:
         items = [self.expr(node.func, depth)]
-        words: list[str] = []
-        for word, value in _arguments(node):
-            items.append(self.expr(value, depth))
-            words.append(word)
+        if ast.Starred not in map(type, node.args):
+            items += [self.expr(item, depth) for item in node.args]
+            words = [""] * len(node.args)
+            for item in node.keywords:
+                items.append(self.expr(item.value, depth))
+                words.append("**" if item.arg is None else item.arg)
+        else:
+            words = []
+            for word, value in _arguments(node):
+                items.append(self.expr(value, depth))
+                words.append(word)
         return Expr("call", start, end, "", None, tuple(items), tuple(words))
 
     def sequence(self, node: ast.Tuple | ast.List | ast.Set, start: int, end: int, depth: int) -> Expr:
@@ -430,7 +445,9 @@ class _Reader:
         return Expr("yield", start, end, "", None, self.exprs([node.value] if node.value is not None else [], depth))
 
     def formatted(self, node: ast.JoinedStr, start: int, end: int, depth: int) -> Expr:
+        sure, self.sure = self.sure, False
         parts = [self.part(item, Span(start, end), depth) for item in node.values]
+        self.sure = sure
         return Expr("fstring", start, end, "", None, tuple(parts))
 
     def part(self, node: ast.expr, span: Span, depth: int) -> Expr:
