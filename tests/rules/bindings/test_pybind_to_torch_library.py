@@ -413,9 +413,10 @@ def test_the_dispatch_key(cpp: str, key: str) -> None:
         (F + "{ Runner runner{3}; return x + 1; }", "`Runner`"),
         (F + "{ auto y = std::make_shared<Plan>(x); return x + 1; }", "`std::make_shared()`"),
         (F + "{ return ELSEWHERE(x); }", "`ELSEWHERE()`"),
-        (F + "{ return table[x.size(0)](x); }", "](`"),
-        (F + "{ return Op{}(x); }", "`}(`"),
-        (F + "{ return (x.dim() > 1 ? at::relu : at::neg)(x); }", "`)(`"),
+        (F + "{ return table[x.size(0)](x); }", "`table[x.size(0)]()`"),
+        (F + "{ return tables[0][1](x); }", "`[…]()`"),
+        (F + "{ return Op{}(x); }", "`{…}()`"),
+        (F + "{ return (x.dim() > 1 ? at::relu : at::neg)(x); }", "`(…)()`"),
         (F + "{ queue << x; return x + 1; }", "`queue`"),
         (
             "at::Tensor g(at::Tensor x) { return x * 2; }\ntemplate <class G> at::Tensor run(at::Tensor x, G g) { return g(x); }\n"

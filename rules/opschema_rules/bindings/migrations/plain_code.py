@@ -74,7 +74,9 @@ _METHODS = re.compile(
 _EFFECTS = re.compile(
     r"\b(?:static|thread_local|new|delete|asm|extern|goto|this)\b|\b(?:std::)?c(?:out|err|log)\b|\b\w{0,40}stream\b|\bprintf\b"
 )
-_INDIRECT = re.compile(r"[\w)\]]\s{0,20}\]\s{0,20}\(|[})]\s{0,20}\(")
+_INDIRECT = re.compile(r"([A-Za-z_]\w*\[[^\[\]\n]{1,60}\])\s{0,20}\(|[\w)\]]\s{0,20}(\])\s{0,20}\(|([})])\s{0,20}\(")
+"""Calls of something else than a name: an item of a table, or the result of a call or a lambda."""
+_SHOWN = {"]": "[…]()", ")": "(…)()", "}": "{…}()"}
 _CONSTRUCTED = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*)\s{1,20}[A-Za-z_]\w*\s{0,20}\{")
 _CONTROL = frozenset(
     {"else", "do", "try", "struct", "class", "enum", "union", "namespace", "return", "const", "noexcept"}
@@ -126,7 +128,8 @@ def doubts(body: str) -> Iterator[str]:
     yield from (match[0] for match in _EFFECTS.finditer(body))
     yield from (name for name in _RECEIVER.findall(body) if name not in declared)
     yield from (name for name in (*_ASSIGNED.findall(body), *_CHANGED.findall(body)) if name not in declared)
-    yield from (match[0] for match in _INDIRECT.finditer(body))
+    for table, *others in _INDIRECT.findall(body):
+        yield f"{table}()" if table else _SHOWN["".join(others)]
     variables = {name for _, name in types}  # `called_names` leaves out local lambdas
     yield from (f"{name}()" for name in called_names(body) if name in variables)
     for name in _CONSTRUCTED.findall(body):
