@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 import torch
@@ -51,17 +52,30 @@ def memory_kept(call: Callable[[], object], smallest: int, side: str, device: to
 
 def _kept(call: Callable[[], object], device: torch.device | str, *, collect: bool) -> int:
     """Return a lower bound of the bytes that each call keeps, or 0 if it is unknown. ``collect`` frees reference cycles in
-    between.
+    between; otherwise none are freed, so that what earlier calls left does not hide what these keep.
     """
     used: list[int] = []
-    for _ in range(_FIRST + _CALLS):
-        call()
-        if collect:
-            gc.collect()
-        if (now := _in_use(device)) is None:
-            return 0
-        used.append(now)
+    with _no_collections():
+        for _ in range(_FIRST + _CALLS):
+            call()
+            if collect:
+                gc.collect()
+            if (now := _in_use(device)) is None:
+                return 0
+            used.append(now)
     return max(min(later - earlier for earlier, later in pairwise(used[_FIRST:])), 0)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep Python from looking for garbage."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _in_use(device: torch.device | str) -> int | None:

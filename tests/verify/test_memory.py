@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -35,6 +37,19 @@ class Cycle:
 def test_what_each_call_keeps_is_found() -> None:
     (found,) = memory.memory_kept(Op(float("inf")), 4096, "after", "cpu")
     assert found.check == "memory"
+    assert found.message.startswith("every call with the same inputs keeps 4,")
+
+
+def test_garbage_does_not_hide_what_each_call_keeps() -> None:
+    """Python collects some during every other call."""
+    op, waste = Op(float("inf")), gc.get_threshold()[0] // 2
+
+    def call() -> Tensor:
+        cycle: list[object] = [bytearray(1 << 16), *([] for _ in range(waste))]
+        cycle.append(cycle)
+        return op()
+
+    (found,) = memory.memory_kept(call, 4096, "after", "cpu")
     assert found.message.startswith("every call with the same inputs keeps 4,")
 
 

@@ -102,7 +102,8 @@ def test_identical_code_that_differs_in_30_percent_of_calls_never_regresses(benc
 def test_all_variants(bench: Workbench, op: Op) -> None:
     if op.kernel and not shutil.which("g++"):
         pytest.skip("g++ is not found")
-    found = {(kind, name): failing(bench.check(op, text, name)) for kind, name, text in variants(op)}
+    # Modules of their own: some faults are of the first calls, which another test has made.
+    found = {(kind, name): failing(bench.check(op, text, f"all: {name}")) for kind, name, text in variants(op)}
     assert [key for key, result in found.items() if (result is None) == (key[0] == "fault")] == []
 
 
