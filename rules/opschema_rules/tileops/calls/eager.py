@@ -11,10 +11,12 @@ from typing import TypeAlias
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.execution.dialect import Call
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned
 from opschema_cli.evaluation.execution.values import Closure, Object, TensorValue
 from opschema_cli.regular_files import content_digest
+from opschema_cli.source.python import PythonFile
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.dialect import CALLED_ON, called_on_devices
@@ -99,10 +101,17 @@ _CHECKS_DTYPES = re.compile(
 )
 
 
-def _texts(op: OpImplementation) -> Iterator[str]:
-    """The code in which `forward()` may refuse dtypes: the op's file, and the classes above its own."""
-    yield op.ref.file.source.text
-    yield from (ref.file.text(ref.cls.outer) for ref in op.program.lineage(op.ref) if ref.file.path != op.ref.file.path)
+@cached_on_argument
+def _dtype_checks(file: PythonFile) -> list[int]:
+    """The places in a file where code may refuse dtypes."""
+    return [match.start() for match in _CHECKS_DTYPES.finditer(file.source.text)]
+
+
+def _may_check_dtypes(op: OpImplementation) -> bool:
+    """Whether `forward()` may refuse dtypes, by the text of the op's file and of the classes above its own."""
+    others = [ref for ref in op.program.lineage(op.ref) if ref.file.path != op.ref.file.path]
+    spans = [(ref.cls.outer, at) for ref in others for at in _dtype_checks(ref.file)]
+    return bool(_dtype_checks(op.ref.file)) or any(span.start <= at < span.end for span, at in spans)
 
 
 class _Follower:
@@ -127,7 +136,7 @@ class _Follower:
                 )
                 if not self._judge(call, followed):
                     return
-        if settles_calls(self.op) and any(_CHECKS_DTYPES.search(text) for text in _texts(self.op)):
+        if settles_calls(self.op) and _may_check_dtypes(self.op):
             for call, this in (rows or made)[:1]:
                 self._try_dtypes(call, this)
 
