@@ -21,7 +21,7 @@ from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.candidates import candidate_names
 from opschema_rules.flydsl.changed_numbers import Changes, may_change
 from opschema_rules.flydsl.key import rewrites_blocks
-from opschema_rules.flydsl.model import FlyTree, Kind, Traced
+from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
 
 DeviceValue: TypeAlias = Literal["", "number", "raw", "either"]
 """Empty for what Python may know."""
@@ -201,6 +201,16 @@ class DeviceValues:
                 parameter = any(param.name == name for param in item.params) or name in self._shared
                 return [*([None] if parameter else []), *self._bindings(item).get(name, [])]
         return None
+
+    def parameter(self, body: Body, name: str) -> Parameter | None:
+        """Return the parameter of the traced function that a name is where a body reads it; None if it is one of a function inside
+        it, or code assigns it.
+        """
+        found = self.traced.parameter(name)
+        if found is None or name in self._shared or self.bindings(self.traced.body, name) != [None]:
+            return None
+        binder = next((item for item in body.outward() if item.function is not None and item.binds(name)), None)
+        return found if binder is self.traced.body else None
 
 
 def _reaching(bound: list[_Bound], at: int) -> list[_Bound]:

@@ -291,7 +291,7 @@ class _Reader:
         if bound is None:
             return number(self.tree, body, expr)
         if bound == [None]:
-            return self.frame.numbers.get(expr.text)
+            return self.frame.numbers.get(expr.text) if self.values.parameter(body, expr.text) else None
         one = bound[0] if len(bound) == 1 else None
         if isinstance(one, Statement):
             inside = one.blocks[0][0].start <= expr.start < one.blocks[0][-1].end
@@ -325,7 +325,7 @@ class _Reader:
             elif is_variable(part):
                 bound = self.values.bindings(body, part.text)
                 if bound == [None]:
-                    found.add(part.text)
+                    found.add(part.text if self.values.parameter(body, part.text) else "")
                 elif bound is None and _is_scrambling(number(self.tree, body, part)):
                     found.add("")
                 else:

@@ -260,8 +260,8 @@ class _Needs:
             return is_display(value)
         bound = self.values.bindings(self.body, value.text)
         if bound is not None:
-            parameter = self.values.traced.parameter(value.text)
-            constant = parameter is not None and parameter.kind is Kind.CONSTEXPR and bound == [None]
+            parameter = self.values.parameter(self.body, value.text)
+            constant = parameter is not None and parameter.kind is Kind.CONSTEXPR
             return constant or all(isinstance(item, Expr) and is_display(item) for item in bound)
         binder = self.body.binder(value.text) or self.values.names.bodies.module(self.body.file)
         param = binder.function.param(value.text) if binder.function is not None else None

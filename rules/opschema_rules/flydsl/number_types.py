@@ -96,7 +96,7 @@ class NumberTypes:
         if (body, name) in self._asked or not bound:
             return ""
         if bound == [None]:
-            return self._parameter(name)
+            return self._parameter(body, name)
         self._asked.add((body, name))
         found_types = {self.of(body, item) if isinstance(item, Expr) else self._of_loop(body, item) for item in bound}
         self._asked.discard((body, name))
@@ -108,10 +108,10 @@ class NumberTypes:
         found = {self.of(body, item) for item in call.items[1:]} if call is not None else set[str]()
         return I32 if found and found <= {I32, INT} and I32 in found else ""
 
-    def _parameter(self, name: str) -> str:
+    def _parameter(self, body: Body, name: str) -> str:
         """Return the type of a launcher's parameter. Before 0.2.0 only the argument determines it; in a kernel it always does."""
         traced = self.values.traced
-        found = traced.parameter(name)
+        found = self.values.parameter(body, name)
         if found is not None and found.kind is Kind.CONSTEXPR:
             annotation = found.param.annotation
             plain = annotation is not None and annotation.kind == "subscript" and annotation.items[-1].text == INT
@@ -120,9 +120,9 @@ class NumberTypes:
             return ""
         if traced.kind == "jit":
             return found.dsl if launches(self.tree, traced) else ""
-        return self._of_launches(name)
+        return self.of_launches(name)
 
-    def _of_launches(self, name: str) -> str:
+    def of_launches(self, name: str) -> str:
         """Return the type that every launch passes to a kernel's parameter."""
         found = set[str]()
         for call in self.values.traced.calls:

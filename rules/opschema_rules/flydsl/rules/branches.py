@@ -180,8 +180,8 @@ def _asked(need: Need) -> str:
 def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Related]:
     """Yield the sources of a device value: the parameter or the loop."""
     for name in names_read([need.expr]):
-        parameter = traced.parameter(name)
-        if parameter is not None and values.bindings(need.body, name) == [None]:
+        parameter = values.parameter(need.body, name)
+        if parameter is not None:
             yield Related(traced.body.at(parameter.param.full_span), "no `Constexpr`")
     loop = _loop(values, need)
     if loop is not None:
