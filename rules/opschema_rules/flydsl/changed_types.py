@@ -57,7 +57,7 @@ def _left_alone(body: Body, statements: Iterable[Statement]) -> set[str]:
     """Return the variables to ignore: shared with other functions, deleted, or of unknown length."""
     calls = (call.callee.rpartition(".") for call in body.scope.calls)
     shrunk = {name for name, _, method in calls if method in _SHRINKING}
-    cut = {name for item in statements for name in _cut(item)}
+    cut = {name for item in statements for name in cut_by(item)}
     return {*body.scope.deleted, *shrunk, *cut}  # declared `global` and `nonlocal` count as deleted
 
 
@@ -189,7 +189,7 @@ class _Finder(msgspec.Struct, frozen=True):
         return FLOAT if operator == "/" and kind else ""
 
 
-def _cut(item: Statement) -> Iterator[str]:
+def cut_by(item: Statement) -> Iterator[str]:
     """Yield the lists of unknown length after a statement that deletes items or replaces a slice."""
     for target in targets(item):
         cuts = item.kind == "delete" or any(part.kind == "slice" for part in target.items[1:])

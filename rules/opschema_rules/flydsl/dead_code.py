@@ -10,19 +10,23 @@ from functools import lru_cache
 
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.guarded_code import behind_exits, is_guarded
+from opschema_cli.source.guarded_code import behind_exits, is_conditional, is_guarded
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span, SpanSet
+from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.needs import is_const_expr
 
 
 def may_pass(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether an error at a place may not occur: the place is not reached, the error is handled, or it is for some releases
-    only.
-    """
-    return is_guarded(body, at) or is_dead(tree, body, at)
+    """Whether an error at a place may not occur: the place may not be reached, or the error is handled."""
+    return is_guarded(body, at) or may_not_run(tree, body, at)
+
+
+def may_not_run(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether the code at a place never runs, or for some releases only."""
+    return is_conditional(body, at) or names_version(tree, body, at) or is_dead(tree, body, at)
 
 
 def is_dead(tree: FlyTree, body: Body, at: int) -> bool:

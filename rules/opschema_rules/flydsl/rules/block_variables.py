@@ -15,7 +15,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import NestedSpans, Span, SpanSet
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.dead_code import is_dead
+from opschema_rules.flydsl.dead_code import may_not_run
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, in_rewritten, is_gpu_loop, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -157,7 +157,7 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
             continue
         reached = [item for items in reaching for item in items if item.span.start < use.span.start]
         before = [item for items in groups for item in items if item.span.start < use.span.start]
-        if not _is_known_around(tree, body, name) and not is_dead(tree, body, use.span.start):
+        if not _is_known_around(tree, body, name) and not may_not_run(tree, body, use.span.start):
             reported.add(name)
             error = " `NameError`" if len(reached) == len(before) else ""
             yield _unseen(traced, body, name, use, reached, error)
@@ -198,10 +198,13 @@ def _bound(stop: Stop) -> Iterator[tuple[str, Span]]:
 
 
 def _read(item: Statement) -> Iterator[Expr]:
-    """Yield the names that a statement itself reads."""
+    """Yield the names that a statement itself reads. Python does not evaluate the annotations of variables of functions."""
+    annotation = item.exprs[1].span if item.kind == "annassign" else None
     written = {part.span for target in targets(item) for part in target.walk() if is_variable(part)}
     stored = written if item.kind != "delete" else set()
     for expr in own_expressions(item):
+        if annotation is not None and annotation.start <= expr.start < annotation.end:
+            continue
         if expr.kind == "name" and (expr.span not in stored or _is_inside(item, expr)):
             yield expr
 

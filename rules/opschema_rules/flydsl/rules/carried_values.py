@@ -12,7 +12,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_rules.flydsl.annotations import is_number
-from opschema_rules.flydsl.changed_types import changes
+from opschema_rules.flydsl.changed_types import changes, cut_by
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import device_values, stays_python
@@ -25,7 +25,8 @@ from opschema_rules.flydsl.value_types import is_float, machine_type, written
 _ARITHMETIC = ("+=", "-=", "*=")
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
-_STARTS = frozenset({"const", "unary", "list", "listcomp", "dict", "dictcomp", "set", "setcomp"})
+_NUMBERS = frozenset({"const", "unary"})
+_STARTS = frozenset({*_NUMBERS, "list", "listcomp", "dict", "dictcomp", "set", "setcomp"})
 """Kinds of initial values of a variable that a loop cannot carry."""
 _CONTAINERS = {"list": "list", "listcomp": "list", "dict": "dict", "dictcomp": "dict", "set": "set", "setcomp": "set"}
 
@@ -229,12 +230,20 @@ def _plain_starts(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
     types = _Types(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
-    for stop in stops(tree, traced, body):
+    found = list(stops(tree, traced, body))
+    replaced: dict[str, list[int]] = {}
+    for stop in found:
+        for name in _replaced(stop.statement):
+            replaced.setdefault(name, []).append(stop.statement.start)
+    for stop in found:
         for name, change, value in _changes(stop.statement):
             loop = _loop_within(stop, before.get(name))
             first = before[name][0][0] if loop is not None else None
             if loop is None or first is None or name in reported or not _is_start(first):
                 continue
+            again = (at for at in replaced.get(name, ()) if loop.statement.start <= at < loop.statement.end)
+            if first.kind not in _NUMBERS and any(again):
+                continue  # of the same length again, perhaps
             types.surely_run = body is traced.body and _is_reached(body.statements, stop.statement)
             why = _why(types, body, first, *_augmented(name, change, value))
             if why and not _may_pass(tree, body, first, stop.statement):
@@ -256,7 +265,7 @@ def _loop_within(stop: Stop, before: list[tuple[Expr | None, Stop]] | None) -> S
     """Return the GPU loop that contains a statement, but not the only assignment before it."""
     if before is None or len(before) != 1:
         return None
-    around, steps = before[0][1].blocks_and_loops, stop.blocks_and_loops
+    around, steps = before[0][1].steps, stop.steps  # what a block of any `if` assigns, no loop behind it carries
     if len(around) > len(steps) or not all(one.same(other) for one, other in zip(around, steps, strict=False)):
         return None
     return next((item for item in steps[len(around) :] if item.loop and item.gpu), None)
@@ -273,7 +282,14 @@ def _assigned(item: Statement) -> Iterator[tuple[str, Expr | None]]:
         yield from ((part.text, None) for part in item.exprs[0].walk() if is_variable(part))
     for expr in own_expressions(item):
         if expr.kind == "walrus":
-            yield expr.items[0].text, expr.items[1]
+            yield expr.items[0].text, None  # FlyDSL does not see that it assigns
+
+
+def _replaced(item: Statement) -> Iterator[str]:
+    """Yield the variables that a statement gives another value, and the lists that it cuts."""
+    if item.kind != "augassign":
+        yield from (name for name, value in _assigned(item) if _augmented(name, "assign", value)[0] == "assign")
+    yield from cut_by(item)
 
 
 def _pairs(target: Expr, value: Expr) -> Iterator[tuple[str, Expr | None]]:
@@ -344,7 +360,7 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
     if expr.kind != "subscript" or not is_variable(expr.items[0]) or not all(map(_is_index, expr.items[1:])):
         return ""
     bound = types.values.bindings(body, expr.items[0].text) or []
-    if bound == [None]:
+    if types.values.parameter(body, expr.items[0].text) is not None:
         plain = all(types.of(body, item) in (INT, "Int32") for item in expr.items[1:])
         return types.tensors.element(types.values.traced, expr.items[0].text) if plain and types.surely_run else ""
     made = bound[0] if len(bound) == 1 else None

@@ -8,18 +8,20 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.dead_code import is_dead
+from opschema_rules.flydsl.dead_code import may_not_run
 from opschema_rules.flydsl.device_values import DeviceValues, device_values
 from opschema_rules.flydsl.gpu_blocks import in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import is_const_expr
 from opschema_rules.flydsl.number_types import NumberTypes
+from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.proofs import TRACED
 
 _TESTS = re.compile(r"\bwhile\b([^\n:]+)|\bif\b([^\n]+?)\belse\b")
@@ -82,8 +84,8 @@ def _numeric(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     types = NumberTypes(values)
     for item in all_statements(body.statements):
         for test in _conditions(item):
-            if _is_numeric(types, body, test) and not is_dead(tree, body, test.start):
-                written = body.file.text(test)
+            if _is_numeric(types, body, test) and not may_not_run(tree, body, test.start):
+                written = excerpt(body.file.text(test), LONGEST)
                 message = (
                     f"`{written}` is a number, but a GPU condition must be an `fx.Boolean`: the function does not compile; "
                     "compare it with 0"
@@ -152,7 +154,7 @@ def _is_arithmetic(types: NumberTypes, body: Body, test: Expr) -> bool:
 def _is_number_name(types: NumberTypes, values: DeviceValues, body: Body, name: str) -> bool:
     bound = values.bindings(body, name) or []
     if bound == [None]:
-        declared = values.traced.parameter(name)
+        declared = values.parameter(body, name)
         found = types.of(body, Expr("name", 0, 0, name))
         found = declared.dsl if not found and declared is not None and _is_unused(values) else found
         return is_number(found) and found != "Boolean"

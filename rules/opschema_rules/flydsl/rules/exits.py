@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.dead_code import is_dead
+from opschema_rules.flydsl.dead_code import may_not_run
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, in_rewritten, returns_value, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -114,7 +114,7 @@ def _may_leave(body: Body) -> bool:
 def _judged(tree: FlyTree, traced: Traced, body: Body, stop: Stop) -> Iterator[Diagnostic]:
     item, blocks = stop.statement, stop.blocks
     if item.kind == "return" and blocks and (returns_value(item) or stop.followed):
-        if is_dead(tree, body, item.start):
+        if may_not_run(tree, body, item.start):
             return
         why = "its value is lost" if returns_value(item) else "what follows runs anyway"
         assert body.function is not None

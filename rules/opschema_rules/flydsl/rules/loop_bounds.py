@@ -85,11 +85,16 @@ def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
 
 def _wrong_bounds(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     for loop in body.scope.loops:
-        if is_gpu_loop(loop.iterable) and not stays_python(traced.body, body, loop.iterable.start):
-            yield from _bounds(tree, traced, body, loop)
-        elif loop.iterable.callee.rpartition(".")[2] == "range_constexpr":
-            yield from _keywords(tree, traced, body, loop.iterable)
-            yield from _quotients(tree, traced, body, loop.iterable)
+        found = _of_loop(tree, traced, body, loop)
+        yield from (item for item in found if not may_pass(tree, body, item.place.span.start))
+
+
+def _of_loop(tree: FlyTree, traced: Traced, body: Body, loop: Loop) -> Iterator[Diagnostic]:
+    if is_gpu_loop(loop.iterable) and not stays_python(traced.body, body, loop.iterable.start):
+        yield from _bounds(tree, traced, body, loop)
+    elif loop.iterable.callee.rpartition(".")[2] == "range_constexpr":
+        yield from _keywords(tree, traced, body, loop.iterable)
+        yield from _quotients(tree, traced, body, loop.iterable)
 
 
 def _bounds(tree: FlyTree, traced: Traced, body: Body, loop: Loop) -> Iterator[Diagnostic]:
@@ -136,7 +141,7 @@ def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterato
             continue
         if any(_is_instance(values, body, item) for item in made.items):
             continue
-        if tree.names.called(body, call) == "range_constexpr" and not may_pass(tree, body, bound.start):
+        if tree.names.called(body, call) == "range_constexpr":
             message = (
                 f"`{body.file.text(made)}` is a `float`, and `range_constexpr` counts as Python's `range`: it raises `TypeError`; "
                 "divide with `//`"

@@ -18,7 +18,7 @@ from opschema_rules.flydsl.annotations import parameter
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.dead_code import is_dead
+from opschema_rules.flydsl.dead_code import may_not_run
 from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.usage import is_unsure
 
@@ -95,7 +95,7 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
         for launch, call in _launched(body):
             target = tree.bodies.called(body, call.callee)
             found = list(_missing(tree, body, launch, call, target)) if target is not None else []
-            if found and not is_unsure(tree, body, call) and not is_dead(tree, body, launch.start):
+            if found and not is_unsure(tree, body, call) and not may_not_run(tree, body, launch.start):
                 yield from found
 
 
