@@ -233,7 +233,7 @@ def test_a_kernel_with_hidden_options_is_left_alone() -> None:
     ("launch", "fixed"),
     [
         (".launch(grid=(1,), block=(64,))", ".launch(grid=(1,), block=(64,), stream=stream)"),
-        (".launch(\n        grid=(1,),\n    )", ".launch(\n        grid=(1,), stream=stream\n    )"),
+        (".launch(\n        grid=(1,),\n    )", ".launch(\n        grid=(1,),\n        stream=stream,\n    )"),
         (".launch()", ".launch(stream=stream)"),
     ],
 )

@@ -28,18 +28,33 @@ def lint(text: str, version: str = "0.4.2") -> Linted:
 
 @pytest.mark.parametrize(("written", "made"), [("int", "Int32"), ("float", "Float32"), ("bool", "Boolean")])
 def test_numbers_become_what_flydsl_makes_of_them(written: str, made: str) -> None:
-    text = LAUNCHED.format(annotation=written)
+    text = LAUNCHED.format(annotation="fx.Int32").replace(", n):", f", n: {written}):")
     linted = lint(text)
     (found,) = linted.diagnostics
     assert found.message == (
-        f"`n` of `scale` is annotated `{written}`, which FlyDSL does not use: what is passed becomes `fx.{made}`; annotate "
+        f"`n` of `launch` is annotated `{written}`, which FlyDSL does not use: what is passed becomes `fx.{made}`; annotate "
         f"that, or `fx.Constexpr[{written}]` for a constant"
     )
     assert found.severity is Severity.WARNING
     assert linted.text(found.place) == written
     fixed, left = fix_files([PACK], example_files([("python", text)]), ["FLY206"])
-    assert fixed[KERNELS_PATH] == HEAD + LAUNCHED.format(annotation=f"fx.{made}")
+    assert fixed[KERNELS_PATH] == HEAD + text.replace(f"n: {written}", f"n: fx.{made}")
     assert not left.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("passed", "becomes"), [("n: fx.Int64", "fx.Int64"), ("n: fx.Int32", "fx.Int32"), ("n", ""), ("n: fx.Tensor", "")]
+)
+def test_a_kernel_gets_what_is_passed(passed: str, becomes: str) -> None:
+    text = LAUNCHED.format(annotation="int").replace(", n):", f", {passed}):")
+    linted = lint(text)
+    (found,) = linted.diagnostics
+    assert found.message == (
+        "`n` of `scale` is annotated `int`, which FlyDSL does not use: what is passed keeps its type; annotate that, such as "
+        f"`{becomes or 'fx.Int32'}`, or `fx.Constexpr[int]` for a constant"
+    )
+    fixed, _ = fix_files([PACK], example_files([("python", text)]), ["FLY206"])
+    assert fixed.get(KERNELS_PATH, HEAD + text) == HEAD + text.replace("n: int", f"n: {becomes or 'int'}")
 
 
 def test_a_string_cannot_be_passed() -> None:
@@ -67,7 +82,6 @@ def test_a_string_is_a_constant_only_from_0_2_3_on(version: str, is_fixed: bool)
 def test_other_annotations(annotation: str) -> None:
     found = lint(LAUNCHED.format(annotation=annotation)).diagnostics
     assert bool(found) == (annotation == "'int'")
-    assert not found or (found[0].fix is not None and found[0].fix.edits[0].edit.replacement == "fx.Int32")
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit
+from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
-from opschema_rules.flydsl.device_values import launches
+from opschema_rules.flydsl.device_values import device_values, launches
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
+from opschema_rules.flydsl.number_types import NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -30,8 +32,9 @@ def python_annotation(file: FlyFile) -> Iterator[Diagnostic]:
     """A parameter of a traced function that is annotated as a plain Python value.
 
     The annotation says how an argument is compiled: `fx.Constexpr[int]` keeps it as a Python value, part of the cache key;
-    `fx.Int32` makes it a run-time value. FlyDSL ignores `int`, `float` and `bool`: what is passed becomes an `fx.Int32`,
-    `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use. From 0.2.3 on it warns. A `str`
+    `fx.Int32` makes it a run-time value. FlyDSL ignores `int`, `float` and `bool`: what is passed to a launcher becomes an
+    `fx.Int32`, `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use, and a kernel gets values of
+    the types that its launch passes. From 0.2.3 on it warns. A `str`
     can only be passed as `fx.Constexpr[str]`, which 0.2.0 to 0.2.2 do not have; otherwise the call raises `TypeError`.
 
     A function under `@flyc.jit` is reported if it launches a kernel, is returned by the function around it or called by the
@@ -87,13 +90,20 @@ def _judged(tree: FlyTree, traced: Traced, item: Parameter, annotation: Expr) ->
     written = annotation.value if isinstance(annotation.value, str) else annotation.text
     place, prefix = traced.body.at(annotation), _prefix(tree, traced)
     if written in _NUMBERS:
-        made = f"{prefix or 'fx'}.{_NUMBERS[written]}"
+        of_kernel = traced.kind == "kernel"
+        known = NumberTypes(device_values(tree, traced)).of_launches(item.name) if of_kernel else _NUMBERS[written]
+        made = f"{prefix or 'fx'}.{known if is_number(known) else _NUMBERS[written]}"
+        becomes = (
+            f"becomes `{made}`; annotate that,"
+            if not of_kernel
+            else f"keeps its type; annotate that, such as `{made}`,"
+        )
         message = (
             f"`{item.name}` of `{traced.title}` is annotated `{written}`, which FlyDSL does not use: what is passed "
-            f"becomes `{made}`; annotate that, or `{prefix or 'fx'}.Constexpr[{written}]` for a constant"
+            f"{becomes} or `{prefix or 'fx'}.Constexpr[{written}]` for a constant"
         )
         edit = FileEdit(place.path, Edit(annotation.span, made))
-        fix = Fix(f"annotate `{made}`, as which it is compiled", (edit,)) if prefix else None
+        fix = Fix(f"annotate `{made}`, as which it is compiled", (edit,)) if prefix and is_number(known) else None
         yield Diagnostic(message, place, (), fix, ops=(traced.title,), severity=Severity.WARNING)
     elif written == "str" and tree.contract.surely(Era.SPLIT, Era.CURRENT):
         message = f"`{item.name}` of `{traced.title}` is annotated `str`, which no call can pass at run time: "

@@ -255,8 +255,14 @@ def _annotations(body: Body) -> SpanSet:
     return SpanSet(item.span for item in found if item is not None)
 
 
+_GIVEN = frozenset({"const_expr", "range_constexpr"})
+"""Names that FlyDSL knows in the functions that it traces, and in their modules, even if nothing imports them."""
+
+
 def _may_be_bound(tree: FlyTree, body: Body, name: str, at: int) -> bool:
     """Whether a name may be bound in another way, or its use is never reached."""
+    if name in _GIVEN:
+        return True
     inner = [item for item in body.outward() if item.definition is not None]
     around = any(name in item.bound or any(cls.name == name for cls in item.scope.classes) for item in inner)
     if around or is_bound_around(body, name, at) or tree.words.is_replaced(name) or at in _annotations(body):

@@ -10,8 +10,9 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.call_edits import with_arguments
 from opschema_cli.source.python import Expr
-from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.text import Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import ATTRIBUTES, signature
 from opschema_rules.flydsl.body_index import index_of
@@ -286,9 +287,5 @@ def _ignored(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
 
 def _passing(body: Body, launch: Expr, stream: str) -> Fix | None:
     """Return the fix that adds the stream to the arguments of a launch."""
-    before = body.file.source.text[launch.items[0].end : launch.end - 1].rstrip()
-    if "#" in before.rpartition("\n")[2]:
-        return None
-    at = launch.items[0].end + len(before)
-    comma = "" if before.endswith("(") else " " if before.endswith(",") else ", "
-    return Fix(f"launch on `{stream}`", (FileEdit(body.file.path, Edit(Span(at, at), f"{comma}stream={stream}")),))
+    edit = with_arguments(body.file.source.text, launch, [f"stream={stream}"])
+    return Fix(f"launch on `{stream}`", (FileEdit(body.file.path, edit),)) if edit is not None else None

@@ -99,11 +99,17 @@ def _faults(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[tuple[
         shape = given[0] if given else call.keyword("shape")
         other = given[1] if len(given) > 1 else call.keyword(named)
         if shape is not None and other is not None and not _fits(tree, body, shape, other, word == "make_layout"):
-            texts = [excerpt(body.file.text(item), LONGEST) for item in (shape, other)]
+            texts = [_shown(body, item) for item in (shape, other)]
             yield (
                 other,
                 f"the {named} `{texts[1]}` is not nested as the shape `{texts[0]}` is: `{word}()` raises `ValueError`",
             )
+
+
+def _shown(body: Body, expr: Expr) -> str:
+    """Return a shape or stride as it is written, with the brackets of a tuple."""
+    text = excerpt(body.file.text(expr), LONGEST)
+    return f"({text})" if expr.kind == "tuple" else text
 
 
 def _leaves(expr: Expr) -> Iterator[Expr]:

@@ -107,7 +107,7 @@ def _lacking(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
     """Yield findings on attributes of the values that a function makes, in it and in nested functions."""
     for inner, owner, word, at in (*_of_variables(tree, body), *_of_results(body)):
         kind = value_classes(tree).of(inner, owner)
-        if not kind or word in attributes(kind) or word.startswith("__"):
+        if not kind or word in attributes(kind) or word.startswith("_"):  # tables have no private names
             continue
         if _is_torchs(tree, inner, owner, word) or _may_have(tree, inner, kind, owner, word, at):
             continue
