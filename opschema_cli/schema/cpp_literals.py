@@ -54,19 +54,24 @@ def _refuses(name: str, value: Literally) -> bool:
     inner = split_arguments(generic[2])
     if generic[1] == "optional":
         return value.kind != "None" and _refuses(inner[0], value)
+    if generic[1] in ("array", "tuple", "pair") and value.kind == "str":  # pybind11 takes it for a sequence of strings
+        return any(_refuses(item, value) for item in inner)
     if generic[1] in _LISTS:
         items = value.items or ()
         return value.kind in _REFUSED["sequence"] or any(
             item is not None and _refuses(inner[0], item) for item in items
         )
-    if generic[1] in ("tuple", "pair"):
-        if value.kind in _REFUSED["sequence"]:
-            return True
-        if value.kind not in _SEQUENCES or value.items is None:
-            return False
-        pairs = zip(inner, value.items, strict=False)
-        return len(inner) != len(value.items) or any(item is not None and _refuses(one, item) for one, item in pairs)
-    return False
+    return generic[1] in ("tuple", "pair") and _tuple_refuses(inner, value)
+
+
+def _tuple_refuses(inner: list[str], value: Literally) -> bool:
+    """Whether a literal is certainly refused for a tuple of some types."""
+    if value.kind in _REFUSED["sequence"]:
+        return True
+    if value.kind not in _SEQUENCES or value.items is None:
+        return False
+    pairs = zip(inner, value.items, strict=False)
+    return len(inner) != len(value.items) or any(item is not None and _refuses(one, item) for one, item in pairs)
 
 
 def _group(name: str) -> str:

@@ -13,12 +13,14 @@ CPP = """
 at::Tensor f(const at::Tensor& x, std::optional<int64_t> n, bool flag) { return x; }
 std::tuple<at::Tensor, at::Tensor> pair(at::Tensor x, std::tuple<int, int> size, std::vector<double> w) { return {x, x}; }
 void none(at::IntArrayRef sizes) {}
+void names(std::pair<std::string, std::string> x, std::array<char, 2> y, std::vector<std::string> z) {}
 at::Tensor over(at::Tensor x) { return x; }
 at::Tensor over_at(at::Tensor x, int n) { return x; }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("f", &f, py::arg("x"), py::arg("n") = py::none(), py::arg("flag") = false);
   m.def("pair", &pair);
   m.def("none", &none);
+  m.def("names", &names);
   m.def("over", &over);
   m.def("over", &over_at);
 }
@@ -53,6 +55,10 @@ def codes(python: str, **files: str) -> list[str]:
         ("pair(x, size, ['a'])", ["BND304"]),
         ("none((1, 2))", []),
         ("none(3)", ["BND304"]),
+        ("names('ab', 'ab', z)", []),
+        ("names(x, y, 'ab')", ["BND304"]),
+        ("names(None, y, z)", ["BND304"]),
+        ("pair(x, 'ab', w)", ["BND304"]),
         ("over(x), ext.over(x, 1)", []),
         ("over(x, 1.5)", ["BND304"]),
         ("over(x, 1, 2)", ["BND301"]),
