@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Literal
@@ -17,8 +18,11 @@ from opschema_cli.source.text import Span
 from opschema_rules.bindings.facts import Annotation, Block, Library, Step
 from opschema_rules.torchlib.cpp_signature import CppSignature
 
-VARIADIC: dict[str, ParamKind] = {"args": "vararg", "kwargs": "kwarg"}
+VARIADIC: dict[str, ParamKind] = {"args": "vararg", "Args": "vararg", "kwargs": "kwarg", "KWArgs": "kwarg"}
 """Classes of pybind11 and nanobind that take any arguments."""
+
+_VARIADIC = re.compile(r"(?:::)?(?:\w+::)*(?:(args|kwargs)|(Args|KWArgs)\s*<.*>)", re.DOTALL)
+_OF_LIBRARY = re.compile(r"(?:const\s+)?(?:::)?(?:py|pybind11|nb|nanobind)::")
 
 
 class Binding(msgspec.Struct, eq=False, dict=True):
@@ -121,9 +125,9 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 def variadic(written: str) -> ParamKind | Literal[""]:
-    """``vararg`` or ``kwarg`` for the classes ``args`` and ``kwargs``; empty for other types."""
-    name = written.replace("const", "").strip(" &").rpartition("::")
-    return VARIADIC.get(name[2], "") if name[0] in ("py", "pybind11", "nb", "nanobind") else ""
+    """``vararg`` or ``kwarg`` for the classes ``args`` and ``kwargs`` of any namespace; empty for other types."""
+    match = _VARIADIC.fullmatch(re.sub(r"\bconst\b", "", written).strip(" &"))
+    return VARIADIC[match[1] or match[2]] if match is not None else ""
 
 
 def _parameters(binding: Binding) -> tuple[Parameter, ...] | None:
@@ -131,6 +135,8 @@ def _parameters(binding: Binding) -> tuple[Parameter, ...] | None:
     if signature is None:
         return None
     kinds = [variadic(item.type) for item in signature.parameters]
+    if any(kind and not _OF_LIBRARY.match(item.type) for kind, item in zip(kinds, signature.parameters, strict=True)):
+        return None  # perhaps a class of the tree
     plain = [index for index, kind in enumerate(kinds) if not kind]
     named = binding.annotations
     if named and len(named) != len(plain):

@@ -81,6 +81,20 @@ def test_blocks(block: str, python: str, expected: list[str]) -> None:
     assert codes(block, python) == expected
 
 
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("args rest, const kwargs& named", []),
+        ("pyb::args rest, pyb::kwargs named", []),
+        ("py::Args<at::Tensor> rest, const py::KWArgs<double> &named", []),
+        ("arguments rest, py::kwargs named", ["BND101", "BND301"]),
+    ],
+)
+def test_classes_that_take_any_arguments(parameters: str, expected: list[str]) -> None:
+    head = f"#include <torch/extension.h>\nat::Tensor f(at::Tensor x, {parameters}) {{ return x; }}\n"
+    assert codes('m.def("f", &f, py::arg("x")); m.def("g", &f);', "_C.f(x, 1, a=2), _C.g(x, b=3)", head) == expected
+
+
 def test_a_macro_that_makes_bindings() -> None:
     head = HEAD + '#define OP(name, type) m.def("f_" #name, &f<type>)\n#define OPS OP(half, float); OP(full, double);\n'
     head = head.replace("at::Tensor f(", "template <typename T> at::Tensor f(")
