@@ -267,7 +267,7 @@ def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared])
     """Return signatures that differ, each compiled in separate builds; empty if two may be overloads."""
     kept: list[tuple[CppSignature, Declared]] = []
     for signature, item in zip(signatures, found, strict=True):
-        same = next((at for at, (other, _) in enumerate(kept) if other.types[:-1] == signature.types[:-1]), None)
+        same = next((at for at, other in enumerate(kept) if _is_same(other, (signature, item))), None)
         if same is None:
             kept.append((signature, item))
         elif item.function.defined and not kept[same][1].function.defined:
@@ -276,6 +276,13 @@ def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared])
         if any(not exclusive(item.function.conditions, other.function.conditions) for _, other in kept[at + 1 :]):
             return ()
     return tuple(signature for signature, _ in kept)
+
+
+def _is_same(one: tuple[CppSignature, Declared], other: tuple[CppSignature, Declared]) -> bool:
+    """Whether two signatures are those of one function: only in separate builds may the results differ."""
+    types, others = one[0].types, other[0].types
+    apart = exclusive(one[1].function.conditions, other[1].function.conditions)
+    return types == others if apart else types[:-1] == others[:-1]
 
 
 def _lambda(text: str, asked: Asked) -> CppSignature | None:

@@ -116,6 +116,18 @@ def test_functions_of_different_builds() -> None:
     assert codes('#if 0\nm.def("g", &f);\n#endif', "_C.g(x, 1)") == ["BND303"]
 
 
+@pytest.mark.parametrize(
+    ("binding", "expected"),
+    [('m.def("g", &g);', []), ('#ifdef BIG\nm.def("g", &g);\n#endif', ["BND305"])],
+)
+def test_a_result_that_depends_on_the_build(binding: str, expected: list[str]) -> None:
+    head = (
+        "#include <torch/extension.h>\n#ifdef BIG\nstd::tuple<at::Tensor, at::Tensor> g(at::Tensor x) { return {x, x}; }\n"
+        "#else\nat::Tensor g(at::Tensor x) { return x; }\n#endif\n"
+    )
+    assert codes(binding, "a, b, c = _C.g(x)", head) == expected
+
+
 def test_the_name_of_a_module() -> None:
     assert codes('m.def("f", &f);', "_C.g()", opschema__toml='[bindings.modules]\n"*.cpp" = "other"\n') == []
     computed = {"setup.py": 'CppExtension(name=NAME, sources=["ops.cpp"])\n'}
