@@ -10,7 +10,7 @@ from opschema_cli.cpp_missing import FunctionSearch, FunctionUse, MissingFunctio
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.sequences import grouped
-from opschema_rules.bindings.functions import function_name
+from opschema_rules.bindings.functions import function_name, is_local
 from opschema_rules.bindings.model import Binding
 
 
@@ -35,6 +35,7 @@ def function_use(binding: Binding) -> FunctionUse:
 
 def lost_functions(project: Project, bindings: Iterable[Binding]) -> Iterator[Lost]:
     """The bindings whose functions are missing."""
-    by_use = grouped((function_use(item), item) for item in bindings if item.exact and is_cpp(item.path))
+    named = (item for item in bindings if item.exact and is_cpp(item.path) and not is_local(item))
+    by_use = grouped((function_use(item), item) for item in named)
     for function in FunctionSearch(project, list(by_use)).missing():
         yield from (Lost(binding, function) for binding in by_use[function.use])

@@ -63,7 +63,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
     """The block of a module, whose ``name`` is the macro's argument; or a function that takes a module.
 
     ``name_span`` is the place of that name, ``end`` that behind the block, ``namespace`` is that of C++ around it, ``broken`` says
-    that something in it is not understood.
+    that something in it is not understood, ``locals`` are the names that it declares for itself.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
     broken: bool = False
     name_span: Span = Span(0, 0)
     end: int = 0
+    locals: frozenset[str] = frozenset()
 
 
 class BindingFacts(msgspec.Struct, frozen=True, array_like=True):

@@ -32,13 +32,21 @@ def function_name(binding: Binding) -> str:
     return name_of(text) or cast_name(text)
 
 
+def is_local(binding: Binding) -> bool:
+    """Whether the name of the function is that of a variable, a parameter or a ``using`` of the block."""
+    return binding.block is not None and function_name(binding) in binding.block.locals
+
+
 def find_functions(project: Project, bindings: Iterable[Binding]) -> None:
     """Find the signature of each binding."""
     asked = [(item, _asked(item)) for item in bindings]
     known = CppKernels(CppUnits(project, "bindings"), [one for _, one in asked])
     for binding, one in asked:
-        is_method = known.is_method(one)
-        binding.found = Unresolved(f"`{function_name(binding)}` is a method") if is_method else known.find(one)
+        name = function_name(binding)
+        if is_local(binding):
+            binding.found = Unresolved(f"`{name}` is a name of the block around it")
+        else:
+            binding.found = Unresolved(f"`{name}` is a method") if known.is_method(one) else known.find(one)
 
 
 def _asked(binding: Binding) -> Asked:

@@ -14,6 +14,7 @@ from opschema_cli.source.cpp_blocks import (
     arguments_of,
     around,
     callee,
+    declared_in,
     errors_in,
     inside,
     is_mentioned,
@@ -68,6 +69,7 @@ class _Reader:
             broken=broken,
             name_span=block.places[0],
             end=block.body.span.end if block.body is not None else 0,
+            locals=frozenset(declared_in(block.body)) if block.body is not None else frozenset(),
         )
 
     def _helper(self, declarator: CppNode) -> Iterator[Block]:
@@ -86,6 +88,9 @@ class _Reader:
                     conditions=self.tree.conditions(item.name),
                     broken=broken,
                     end=item.body.span.end,
+                    locals=frozenset(
+                        (*declared_in(item.body), *declared_in(item.parameters), *_template_values(declarator))
+                    ),
                 )
 
     def _steps(self, body: CppNode, variable: str) -> tuple[tuple[Step, ...], bool]:
@@ -288,6 +293,12 @@ def _is_harmless(name: CppNode) -> bool:
     parent = name.parent
     method = parent.field("field") if parent is not None and parent.kind == "field_expression" else None
     return method is not None and method.text in _HARMLESS
+
+
+def _template_values(declarator: CppNode) -> Iterator[str]:
+    """Yield the values among the parameters of a function's template."""
+    parents = (item.field("parameters") for item in declarator.ancestors if item.kind == "template_declaration")
+    yield from (name for item in parents if item is not None for name in declared_in(item))
 
 
 def _is_chained(call: CppNode) -> bool:

@@ -109,6 +109,31 @@ def test_helpers_of_other_files() -> None:
     assert codes("init(m);", "_C.h()", more__cpp=f"namespace a {{\n{helper}}}\n") == []
 
 
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ('auto f = [](at::Tensor x) { return x; }; m.def("f", f, "x"_a);', []),
+        ('at::Tensor (*f)(at::Tensor) = &one; m.def("f", f, "x"_a);', []),
+        ('using other::f; m.def("f", &f, "x"_a);', []),
+        ('for (auto* f : all) { m.def("f", f, "x"_a); }', []),
+        ("auto f = [](at::Tensor x) { return x; }; BIND(f);", []),
+        ("values(m, &one); pointers(m, &one); constants<&one>(m);", []),
+        (
+            'auto g = [](at::Tensor f) { return f; }; auto& [h, k] = all; int n = f(1); m.def("f", f, "x"_a);',
+            ["BND101"],
+        ),
+    ],
+)
+def test_a_name_of_the_block_is_no_function_of_the_file(block: str, expected: list[str]) -> None:
+    head = f"""{HEAD}
+#define BIND(name) m.def(#name, name, "x"_a)
+template <class F> void values(py::module_& m, F f) {{ m.def("a", f, "x"_a); }}
+void pointers(py::module_& m, at::Tensor (*f)(at::Tensor) = nullptr) {{ m.def("b", f, "x"_a); }}
+template <auto f> void constants(py::module_& m) {{ m.def("c", f, "x"_a); }}
+"""
+    assert codes(block, "_C.f(x)", head) == expected
+
+
 def test_functions_of_different_builds() -> None:
     block = '#ifdef A\nm.def("f", &f);\n#else\nm.def("f", [](at::Tensor x) { return x; });\n#endif'
     assert codes(block, "_C.f(x), _C.f(x, 1)") == []
