@@ -14,12 +14,13 @@ Library: TypeAlias = Literal["pybind11", "nanobind"]
 
 class Annotation(msgspec.Struct, frozen=True, array_like=True):
     """A ``py::arg("x") = 1`` with its default as written (None without), or a marker: ``*`` for ``kw_only``, ``/`` for
-    ``pos_only``. ``name`` is None if it is not a literal.
+    ``pos_only``. ``name`` is None if it is not a literal. ``methods`` are those called on it, such as ``.noconvert()``.
     """
 
     name: str | None
     span: Span
     default: str | None = None
+    methods: str = ""
 
     @property
     def is_marker(self) -> bool:
@@ -57,6 +58,8 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
     """The statement without its semicolon, where it is nothing but one ``m.def``."""
     unread: bool = False
     """Whether some of its arguments are not understood."""
+    prepended: bool = False
+    """Whether its function is tried before those that are bound earlier: it has a ``py::prepend()``."""
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):

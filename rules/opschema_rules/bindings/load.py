@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 import msgspec
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_rules.bindings.calls import Uses, read_uses
 from opschema_rules.bindings.definitions import lost_functions
 from opschema_rules.bindings.detection import BindingsOptions
@@ -19,6 +22,16 @@ from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.model import Binding, Module
 from opschema_rules.bindings.modules import read_modules
 from opschema_rules.bindings.stubs import read_stubs
+
+_NEXT = re.compile(rb"\b(?:reference_cast_error|next_overload|PYBIND11_TRY_NEXT_OVERLOAD|NB_NEXT_OVERLOAD)\b")
+_OF_LIBRARY = re.compile(r"\binclude/(?:pybind11|nanobind)/")
+
+
+def _passes_on(data: bytes) -> bool:
+    return _NEXT.search(data) is not None
+
+
+_PASSES_ON = Reading("bindings next overload", _passes_on, bool)
 
 
 class Tree(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -32,6 +45,13 @@ class Tree(msgspec.Struct, frozen=True, eq=False, dict=True):
     def bindings(self) -> Iterator[Binding]:
         """All bindings."""
         return (item for module in self.modules for one in module.all() for item in one.bindings)
+
+    @cached_property
+    def passes_on(self) -> bool:
+        """Whether a function may pass a call on to the next overload, other than those of pybind11 and nanobind."""
+        paths = {*filter(is_cpp, self.project.workspace.files), *(item.path for item in self.modules)}
+        own = sorted(path for path in paths if not _OF_LIBRARY.search(path))
+        return any(found for _, found in self.project.scan(_PASSES_ON, own))
 
     @cached_property
     def extensions(self) -> Extensions:

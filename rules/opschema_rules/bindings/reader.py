@@ -36,6 +36,7 @@ _TEMPLATE = re.compile(r"class_|enum_|exception|\bbind_(?:vector|map)|Class")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _VALUE = re.compile(r'\.\s*value\s*\(\s*"(\w+)"')
 _MACROS = re.compile(r"(?:[A-Z][A-Z0-9_]{2,}(?:\s*\([^(){};]*\))?\s*)+;?")
+_CHANGES = re.compile(r"\b(?:del|set)attr\Z")
 _UNNAMED = re.compile(r"\bexport_values\b")
 _HARMLESS = frozenset({"doc", "attr"})
 
@@ -193,7 +194,7 @@ class _Reader:
             alone = call.parent is not None and call.parent.kind == "expression_statement" and not _is_chained(call)
             yield Step(
                 *("def", receiver, span, name.value, items[1].text, items[1].span, "", known, conditions, branch),
-                *(call.span if alone else Span(0, 0), unread),
+                *(call.span if alone else Span(0, 0), unread, any(_PREPEND.match(item.text) for item in items[2:])),
             )
         elif method == "def_submodule" and name is not None:
             # A name that no variable has stands for the submodule in the rest of the chain.
@@ -205,7 +206,7 @@ class _Reader:
             yield Step("unknown", receiver, call.span, method, conditions=conditions)
 
     def _annotation(self, node: CppNode) -> Annotation | None:
-        default = None
+        default, methods = None, ""
         target = node
         if node.kind == "assignment_expression":
             left, right = node.field("left"), node.field("right")
@@ -219,17 +220,19 @@ class _Reader:
             inner = owner_of(target)
             if inner is None:
                 break
+            methods = "".join(self.tree.text[inner.span.end : target.span.end].split()) + methods
             target = inner  # `py::arg("x").noconvert()`
         if target.kind == "user_defined_literal":
             first = next((item for item in target.children if item.kind == "string_literal"), None)
-            return Annotation(first.text[1:-1] if first is not None else None, target.span, default)
+            return Annotation(first.text[1:-1] if first is not None else None, target.span, default, methods)
         if target.kind != "call_expression" or not _ARG.fullmatch(callee(target)):
             return None
         items = arguments_of(target)
         name = literal(items[0]) if items else None
         if len(items) > 1 and default is None:  # `py::arg_v("x", 1)`
             default = items[1].text
-        return Annotation(name.value if name is not None else None, (items[0] if items else target).span, default)
+        span = (items[0] if items else target).span
+        return Annotation(name.value if name is not None else None, span, default, methods)
 
     def _assignment(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
         left, right = node.field("left"), node.field("right")
@@ -275,11 +278,14 @@ class _Reader:
                     for value in _VALUE.findall(node.text):
                         yield Step("name", given, node.span, value, conditions=conditions)
             else:
+                if name is not None and _CHANGES.search(callee(inner)):
+                    yield Step("name", given, node.span, name.value, conditions=conditions)
                 yield Step("call", given, node.span, value=callee(inner), conditions=conditions, branch=branch)
         elif node is inner and callee(node).isidentifier() and is_plain_call(node):
             yield Step("macro", min(receivers), node.span, value=node.text, conditions=conditions, branch=branch)
 
 
+_PREPEND = re.compile(r"(?:::)?(?:\w+::)*prepend\b")
 _EXTRA = re.compile(r"(?:::)?(?:py|pybind11|nb|nanobind)::(?!arg)\w")
 
 

@@ -153,6 +153,44 @@ def test_a_result_that_depends_on_the_build(binding: str, expected: list[str]) -
     assert codes(binding, "a, b, c = _C.g(x)", head) == expected
 
 
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ('m.def("f", &f, "x"_a, "n"_a); m.def("f", &g, "x"_a, "n"_a);', ["BND201"]),
+        ('m.def("f", &f, "x"_a, "n"_a = 1); m.def("f", &g, "x"_a, "n"_a);', ["BND201"]),
+        ('m.def("f", &f, "x"_a, "n"_a); m.def("f", &g, "x"_a, py::pos_only(), "n"_a);', ["BND201"]),
+        ('m.def("f", &f, "x"_a.noconvert(), "n"_a); m.def("f", &g, py::arg("x") .noconvert(), "n"_a);', ["BND201"]),
+        ('m.def("f", &f, py::prepend()); m.def("f", &g);', ["BND201"]),
+        ('m.def("f", &f); py::delattr(m, "g"); m.def("f", &g);', ["BND201"]),
+        ('m.def("f", &f, "x"_a, "n"_a); m.def("f", &g, "x"_a, "n"_a = 1);', []),
+        ('m.def("f", &f, "x"_a, py::kw_only(), "n"_a); m.def("f", &g);', []),
+        ('m.def("f", &f, "x"_a, py::kw_only(), "n"_a); m.def("f", &g, "x"_a, "n"_a);', []),
+        ('m.def("f", &f, "x"_a, py::pos_only(), "n"_a); m.def("f", &g, "x"_a, "n"_a);', []),
+        ('m.def("f", &f, "x"_a, "n"_a.noconvert()); m.def("f", &g, "x"_a, "n"_a);', []),
+        ('m.def("f", &f, py::arg("x").none(false), "n"_a); m.def("f", &g, py::arg("x"), "n"_a);', []),
+        ('m.def("f", &f); m.def("f", &g, py::prepend());', []),
+        ('m.def("f", &f); m.def("f", &g, extra);', []),
+        ('m.def("f", &f); py::delattr(m, "f"); m.def("f", &g);', []),
+        ('m.def("f", &f); m.attr("f") = py::none(); m.def("f", &g);', []),
+        ('m.def("f", &f); m.attr("f") = m.attr("g"); m.def("f", &g);', ["BND202"]),
+    ],
+)
+def test_a_binding_that_no_call_reaches(block: str, expected: list[str]) -> None:
+    head = f"{HEAD}at::Tensor g(const at::Tensor& x, int64_t n) {{ return -x; }}\n"
+    assert codes(block, head=head) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("body__h", []), ("include/pybind11/cast__h", ["BND201"]), ("body__txt", ["BND201"])]
+)
+def test_a_function_may_pass_a_call_on_to_the_next_overload(path: str, expected: list[str]) -> None:
+    text = "inline void check(bool fits) { if (!fits) throw py::reference_cast_error(); }\n"
+    assert (
+        codes('m.def("f", &f); m.def("f", [](const at::Tensor& x, int64_t n) { return x; });', **{path: text})
+        == expected
+    )
+
+
 def test_the_name_of_a_module() -> None:
     assert codes('m.def("f", &f);', "_C.g()", opschema__toml='[bindings.modules]\n"*.cpp" = "other"\n') == []
     computed = {"setup.py": 'CppExtension(name=NAME, sources=["ops.cpp"])\n'}

@@ -11,16 +11,18 @@ from opschema_cli.source.preprocessor import exclusive
 from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.bindings.definitions import Lost
-from opschema_rules.bindings.model import Alias, Binding, Module
+from opschema_rules.bindings.load import Tree
+from opschema_rules.bindings.model import Alias, Binding, Module, Parameter
 from opschema_rules.bindings.proofs import CALLED
 
 
 @rule("BND201", "bound-twice", needs=(CPP,))
-def bound_twice(module: Module) -> Iterator[Diagnostic]:
+def bound_twice(tree: Tree) -> Iterator[Diagnostic]:
     """A name that is bound twice to functions with the same parameters.
 
     pybind11 and nanobind add the second function as an overload, and try overloads in order. The first one accepts every call, so
-    the second one is never called. If both bindings name the same function, the rule gives a warning.
+    the second one is never called. If both bindings name the same function, the rule gives a warning. Nothing is reported if a
+    function of the tree may pass a call on to the next overload, by `py::reference_cast_error` or `nb::next_overload`.
 
     Bad:
 
@@ -56,16 +58,23 @@ def bound_twice(module: Module) -> Iterator[Diagnostic]:
     }
     ```
     """
+    modules = (module for root in tree.modules for module in root.all())
+    hidden = [(first, item) for module in modules for first, item in _hidden(module)]
+    for first, item in hidden if hidden and not tree.passes_on else ():
+        same = "the same function" if first.function == item.function else f"`{first.function}`"
+        message = f"`{item.name}` is already bound to {same}, with the same parameters; this binding is never called"
+        severity = Severity.WARNING if first.function == item.function else Severity.ERROR
+        yield Diagnostic(message, item.place, (first.related,), ops=(item.qualified,), severity=severity)
+
+
+def _hidden(module: Module) -> Iterator[tuple[Binding, Binding]]:
+    """The bindings that are never called, each after the one that hides it; without names that are bound in other ways too."""
+    others = module.names.union(alias.name for alias in module.aliases)
     earlier: dict[str, list[Binding]] = {}
-    for item in module.bindings:
-        before = next((other for other in earlier.get(item.name, ()) if _hides(other, item)), None)
-        if before is not None:
-            same = "the same function" if before.function == item.function else f"`{before.function}`"
-            message = (
-                f"`{item.name}` is already bound to {same}, with the same parameters; this binding is never called"
-            )
-            severity = Severity.WARNING if before.function == item.function else Severity.ERROR
-            yield Diagnostic(message, item.place, (before.related,), ops=(item.qualified,), severity=severity)
+    for item in (item for item in module.bindings if item.name not in others):
+        first = next((other for other in earlier.get(item.name, ()) if _hides(other, item)), None)
+        if first is not None:
+            yield first, item
         earlier.setdefault(item.name, []).append(item)
 
 
@@ -73,15 +82,24 @@ def _hides(first: Binding, second: Binding) -> bool:
     """Whether every call that the second binding accepts goes to the first one."""
     if first.place == second.place:  # a helper that is reached twice
         return False
-    if first.signature is None or second.signature is None or first.step.branch or second.step.branch:
+    if first.step.branch or second.step.branch or second.step.prepended:
+        return False
+    if first.signature is None or second.signature is None or first.parameters is None or second.parameters is None:
         return False
     if not set(first.conditions) <= set(second.conditions) or exclusive(first.conditions, second.conditions):
         return False
     one, other = first.signature.types[:-1], second.signature.types[:-1]
     if one != other or None in map(spelling, (*first.signature.parameter_types, *second.signature.parameter_types)):
         return False
-    names = [[item.name for item in binding.annotations] for binding in (first, second)]
-    return names[0] == names[1] or not names[1]
+    return all(map(_accepts, first.parameters, second.parameters))
+
+
+def _accepts(one: Parameter, other: Parameter) -> bool:
+    """Whether a parameter can be passed or left out in each way in which another one of its type can."""
+    methods = [item.annotation.methods if item.annotation is not None else "" for item in (one, other)]
+    named = one.name == other.name or other.kind == "posonly"
+    left_out = one.default is not None or other.default is None
+    return one.kind in ("normal", other.kind) and named and left_out and methods[0] == methods[1]
 
 
 @rule("BND202", "unknown-alias-target", needs=(CPP,))
