@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from msgspec.structs import replace
 
 from opschema_cli.cpp_units import CppUnits
 from opschema_cli.project import Project
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.bindings.model import Binding
 from opschema_rules.torchlib.cpp_kernels import Asked, CppKernels, cast_name, name_of
+from opschema_rules.torchlib.cpp_signature import CppSignature
 
 _OVERLOAD = re.compile(
     r"(?:::)?(?:py|pybind11|nb|nanobind)::overload_cast\s*<(.*)>\s*\(\s*&?\s*([\w:\s]+?)\s*(?:,[^()]*)?\)", re.DOTALL
 )
 _WRAPPED = re.compile(r"(?:torch::)?wrap_pybind_function(?:_no_gil)?\s*\(\s*(.*?)\s*\)", re.DOTALL)
+_CLASS = re.compile(r"(?<![\w:])[A-Z]\w*\b(?!\s*::)")
+"""A class without its namespace, as torch writes the names of its own."""
 
 
 def plain_function(binding: Binding) -> str:
@@ -45,8 +51,22 @@ def find_functions(project: Project, bindings: Iterable[Binding]) -> None:
         name = function_name(binding)
         if is_local(binding):
             binding.found = Unresolved(f"`{name}` is a name of the block around it")
+        elif known.is_method(one):
+            binding.found = Unresolved(f"`{name}` is a method")
         else:
-            binding.found = Unresolved(f"`{name}` is a method") if known.is_method(one) else known.find(one)
+            found = known.find(one)
+            own = partial(known.is_own_type, binding.path)
+            binding.found = found if isinstance(found, Unresolved) else tuple(_with_own(item, own) for item in found)
+
+
+def _with_own(signature: CppSignature, is_own: Callable[[str], bool]) -> CppSignature:
+    """Return a signature in which a class that may be one of the tree, not of torch, is written ``class Tensor``."""
+
+    def marked(written: str) -> str:
+        return _CLASS.sub(lambda match: f"class {match[0]}" if is_own(match[0]) else match[0], written)
+
+    parameters = tuple(replace(item, type=marked(item.type)) for item in signature.parameters)
+    return replace(signature, parameters=parameters, returns=marked(signature.returns))
 
 
 def _asked(binding: Binding) -> Asked:

@@ -15,6 +15,7 @@ from opschema_cli.cpp_units import CppUnits, Declared
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.readings import Reading
 from opschema_cli.schema.cpp_inference import split_arguments
+from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
 from opschema_cli.source.cpp_namespaces import may_mean
 from opschema_cli.source.cpp_text import without_comments
@@ -187,8 +188,7 @@ class CppKernels:
         if not name:
             return False
         project = self.units.project
-        heads = project.scan(CLASSES, self.units.files(asked.path))
-        if not any(name in found for _, found in heads):
+        if name not in self._classes(asked.path):
             return False
         for item in self.units.functions(asked.path, {own}):
             same = item.function.name == own and may_mean(qualifier, item.function.owner)
@@ -223,6 +223,24 @@ class CppKernels:
             self._known[path] = found
         return self._known[path]
 
+    def is_own_type(self, path: str, name: str) -> bool:
+        """Whether a file sees a type of the tree under a name that torch has for one of its types."""
+        meant = spelling(name)
+        if meant is None:
+            return False
+        return name in self._classes(path) or spelling(self._aliases_of(path).get(name, name)) != meant
+
+    def _classes(self, path: str) -> frozenset[str]:
+        """The classes that a file sees, without namespaces."""
+        if path not in self._class_names:
+            heads = self.units.project.scan(CLASSES, self.units.files(path))
+            self._class_names[path] = frozenset(name for _, found in heads for name in found)
+        return self._class_names[path]
+
+    @cached_property
+    def _class_names(self) -> dict[str, frozenset[str]]:
+        return {}
+
     @cached_property
     def _known(self) -> dict[str, dict[str, list[Declared]]]:
         return {}
@@ -233,9 +251,12 @@ class CppKernels:
 
     def _resolved(self, path: str, signature: CppSignature) -> CppSignature:
         """A signature with the type aliases of the tree in place of their names."""
+        return signature.with_aliases(self._aliases_of(path))
+
+    def _aliases_of(self, path: str) -> dict[str, str]:
         if path not in self._aliases:
             self._aliases[path] = self.units.aliases(path, self.names.get(path, {"."}))
-        return signature.with_aliases(self._aliases[path])
+        return self._aliases[path]
 
 
 def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[Declared]:

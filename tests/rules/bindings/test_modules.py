@@ -191,6 +191,25 @@ def test_a_function_may_pass_a_call_on_to_the_next_overload(path: str, expected:
     )
 
 
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        ("namespace mini { struct Tensor { Tensor(double x); }; }\nusing mini::Tensor;", []),
+        ("namespace mini { class Value; }\nusing Tensor = mini::Value;", []),
+        ("using Tensor = double;", []),
+        ("using Tensor = at::Tensor;", ["BND104", "BND304"]),
+        ("namespace mini { class Tensor; }\nusing torch::Tensor;", ["BND104", "BND304"]),
+        ("namespace mini { struct Tensors { Tensors(double x); }; }\nusing at::Tensor;", ["BND104", "BND304"]),
+    ],
+)
+def test_a_class_of_the_tree_with_a_name_of_torch(types: str, expected: list[str]) -> None:
+    head = (
+        f"#include <torch/extension.h>\n{types}\nat::Tensor g(const at::Tensor& x, const Tensor& y) {{ return x; }}\n"
+    )
+    assert codes('m.def("g", &g, "x"_a, "y"_a = 1.0);', "_C.g(x, 2.0)", head) == expected
+    assert codes('m.def("g", &g, "x"_a, "y"_a);', "_C.g(2.0, x)", head) == ["BND304"]
+
+
 def test_the_name_of_a_module() -> None:
     assert codes('m.def("f", &f);', "_C.g()", opschema__toml='[bindings.modules]\n"*.cpp" = "other"\n') == []
     computed = {"setup.py": 'CppExtension(name=NAME, sources=["ops.cpp"])\n'}
