@@ -360,6 +360,7 @@ COMPOSITE = [
     F + "{ auto g = [](at::Tensor a) { return a * 2; }; auto [y, z] = at::max(g(x), 0); return relu(y); }",
     F
     + "{ std::vector<at::Tensor> parts; for (int i = 0; i < 2; ++i) { parts.push_back(x * i); } return at::cat(parts); }",
+    F + "{ at::NoGradGuard guard; at::Tensor y; y = at::relu(x); int64_t py = 2; return y * py; }",
     F + "{ return at::conv2d(x, x).view({x.size(0), -1}).to(at::kFloat); }",
     F
     + "{ at::Tensor y = at::empty_like(x); at::mul_out(y, x, x); return torch::utils::flatten_dense_tensors({y, x}); }",
@@ -411,6 +412,7 @@ def test_the_dispatch_key(cpp: str, key: str) -> None:
         (F + "{ torch::manual_seed(0); return x + 1; }", "`torch::manual_seed()`"),
         (F + "{ Runner runner(3); return runner.run(x); }", "`Runner()`"),
         (F + "{ Runner runner{3}; return x + 1; }", "`Runner`"),
+        (F + "{ Runner runner; return x + 1; }", "`Runner`"),
         (F + "{ auto y = std::make_shared<Plan>(x); return x + 1; }", "`std::make_shared()`"),
         (F + "{ return ELSEWHERE(x); }", "`ELSEWHERE()`"),
         (F + "{ return table[x.size(0)](x); }", "`table[x.size(0)]()`"),
@@ -452,6 +454,41 @@ def test_a_dispatch_key_that_is_not_known(cpp: str, why: str) -> None:
     assert done.files["ext.cpp"] == HEAD + cpp
     assert [why in note for note in done.notes()] == [True], done.notes()
     assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in migrated(cpp, ("mutates=f.", "key=CUDA")).files["ext.cpp"]
+
+
+@pytest.mark.parametrize(
+    ("cpp", "used"),
+    [
+        (F + "{ py::gil_scoped_release r; return x + 1; }", "py::gil_scoped_release"),
+        (F + "{ py::gil_scoped_acquire r; return x + 1; }", "py::gil_scoped_acquire"),
+        (F + "{ pybind11::list names; return x + 1; }", "pybind11::list"),
+        (F + "{ ::nanobind :: dict names; return x + 1; }", "nanobind::dict"),
+        (F + "{ py::list names; auto p = x.const_data_ptr<float>(); return x + 1; }", "py::list"),
+        (F + "{ Py_BEGIN_ALLOW_THREADS return x + 1; }", "Py_BEGIN_ALLOW_THREADS"),
+        (F + "{ auto list = PyList_New(0); return x + 1; }", "PyList_New"),
+        ("namespace pb = pybind11;\n" + F + "{ pb::list names; return x + 1; }", "pb::list"),
+        ("using namespace pybind11;\n" + F + "{ list names; return x + 1; }", "list"),
+        ("using pybind11::weakref;\n" + F + "{ weakref one; return x + 1; }", "weakref"),
+        ("using Names = py::list;\n" + F + "{ Names names; return x + 1; }", "Names"),
+        ("struct NoGil { int64_t n; py::gil_scoped_release r; };\n" + F + "{ NoGil r; return x + 1; }", "NoGil"),
+        ("#define NO_GIL py::gil_scoped_release r\n" + F + "{ NO_GIL; return x + 1; }", "py::gil_scoped_release"),
+        (
+            "void h() { py::gil_scoped_release r; }\nat::Tensor g(at::Tensor x) { h(); return x; }\n"
+            + F
+            + "{ return g(x); }",
+            "py::gil_scoped_release",
+        ),
+    ],
+)
+@pytest.mark.parametrize("options", [("mutates=f.",), ("mutates=f.", "key=CUDA")])
+def test_code_that_uses_python_stays(cpp: str, used: str, options: tuple[str, ...]) -> None:
+    cpp += '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    done = migrated(cpp, options)
+    assert done.files["ext.cpp"] == HEAD + cpp
+    assert done.notes() == [
+        f"ext.cpp:{cpp.count(chr(10)) + 1}: `f` stays a binding: its code uses `{used}`, "
+        "and an operator is called without the GIL"
+    ]
 
 
 def test_the_dispatch_key_of_a_kernel_in_another_file() -> None:

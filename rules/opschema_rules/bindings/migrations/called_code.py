@@ -15,6 +15,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.cpp_namespaces import may_mean
 from opschema_cli.source.cpp_text import end_of_braces, only_code
 from opschema_rules.bindings.migrations.plain_code import bare_names, called_names, doubts, is_known
+from opschema_rules.bindings.migrations.python_code import PythonCode, mentions_python
 
 MAX_DEPTH = 12
 """Maximum length of a chain of calls to follow."""
@@ -37,12 +38,13 @@ class CalledCode(msgspec.Struct, frozen=True):
     """The code that a function may run: its own body, and those of the functions and macros that it calls.
 
     ``doubt`` is the first thing in it whose effects are not known; ``differentiates`` an autograd function of C++ that it applies;
-    each is empty if there is none.
+    ``python`` its first use of Python; each is empty if there is none.
     """
 
     bodies: tuple[str, ...]
     doubt: str = ""
     differentiates: str = ""
+    python: str = ""
 
     @property
     def accesses_memory(self) -> bool:
@@ -79,7 +81,10 @@ class CallSearch(msgspec.Struct, dict=True):
                 found.update(dict.fromkeys(new))
                 waiting += new
         applied = {match[1] for text in found for match in _APPLY.finditer(text)}
-        return CalledCode(tuple(found), next(self._doubts(found), ""), min(applied & self._autograd, default=""))
+        python = next(filter(None, map(self._python.first_use, found)), "")
+        return CalledCode(
+            tuple(found), next(self._doubts(found), ""), min(applied & self._autograd, default=""), python
+        )
 
     def _doubts(self, bodies: Iterable[str]) -> Iterator[str]:
         """Yield the functions that some bodies call and that are not known, and then what else in them may have effects."""
@@ -133,10 +138,16 @@ class CallSearch(msgspec.Struct, dict=True):
         found: dict[str, list[str]] = {}
         for macro in (item for items in self.project.readings(MACROS, self._paths).values() for item in items):
             body = only_code(macro.body)
-            if macro.parameters is not None or "(" in body or ";" in body:
+            if macro.parameters is not None or "(" in body or ";" in body or self._python.first_use(body):
                 given = ", ".join(f"auto {name}" for name in macro.parameters or ())
                 found.setdefault(macro.name, []).append(f"({given}) {body};")
         return found
+
+    @cached_property
+    def _python(self) -> PythonCode:
+        return PythonCode(
+            self._code_of(path) for path in self._paths if mentions_python(self.project.workspace.peek(path))
+        )
 
     @cached_property
     def _autograd(self) -> frozenset[str]:

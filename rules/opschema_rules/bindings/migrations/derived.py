@@ -160,6 +160,8 @@ def with_keys(
 
 def _key(bodies: FunctionBodies, body: str, given: str) -> str:
     called = bodies.calls.code(body) if body else None
+    if called is not None and called.python:
+        raise NotDerivableError(f"its code uses `{called.python}`, and an operator is called without the GIL")
     if called is not None and not called.differentiates:
         if called.accesses_memory:
             return given or EVERY_DEVICE

@@ -77,10 +77,9 @@ _EFFECTS = re.compile(
 _INDIRECT = re.compile(r"([A-Za-z_]\w*\[[^\[\]\n]{1,60}\])\s{0,20}\(|[\w)\]]\s{0,20}(\])\s{0,20}\(|([})])\s{0,20}\(")
 """Calls of something else than a name: an item of a table, or the result of a call or a lambda."""
 _SHOWN = {"]": "[…]()", ")": "(…)()", "}": "{…}()"}
-_CONSTRUCTED = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*)\s{1,20}[A-Za-z_]\w*\s{0,20}\{")
-_CONTROL = frozenset(
-    {"else", "do", "try", "struct", "class", "enum", "union", "namespace", "return", "const", "noexcept"}
-)
+_CONSTRUCTED = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*)\s{1,20}[A-Za-z_]\w*\s{0,20}[{;]")
+_CONTROL = _NO_TYPE | {"try", "struct", "class", "enum", "union", "namespace", "noexcept", "using"}
+_GUARD = re.compile(r"(?:at|torch|c10)::(?:NoGradGuard|InferenceMode|AutoNonVariableTypeMode)")
 
 
 @lru_cache(maxsize=4096)
@@ -133,7 +132,7 @@ def doubts(body: str) -> Iterator[str]:
     variables = {name for _, name in types}  # `called_names` leaves out local lambdas
     yield from (f"{name}()" for name in called_names(body) if name in variables)
     for name in _CONSTRUCTED.findall(body):
-        if name not in _CONTROL and not _PLAIN_TYPE.fullmatch(name):
+        if name not in _CONTROL and not _PLAIN_TYPE.fullmatch(name) and not _GUARD.fullmatch(name):
             yield name
 
 
