@@ -491,6 +491,91 @@ def test_code_that_uses_python_stays(cpp: str, used: str, options: tuple[str, ..
     ]
 
 
+ACME = """\
+namespace acme {
+using torch::Tensor;
+using Real = double;
+struct K { static constexpr int64_t k = 3; };
+Tensor f(Tensor x) { return x + 1; }
+Tensor one(Tensor x, int n) { return x + n; }
+}
+at::Tensor g(const at::Tensor& x) { return x + 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "function", "name"),
+    [
+        ("using namespace acme;", "&f", "f"),
+        ("using namespace acme;", "static_cast<at::Tensor (*)(at::Tensor)>(&f)", "f"),
+        ("using namespace acme;", "[](at::Tensor x) -> at::Tensor { return x + K::k; }", "K"),
+        ("using acme::f;", "&f", "f"),
+        ("using acme::Real;", "[](at::Tensor x, Real r) -> at::Tensor { return x + r; }", "Real"),
+        ("using T = double;", "[](at::Tensor x) -> at::Tensor { return x + T(1); }", "T"),
+        ("typedef double T;", "[](at::Tensor x) -> at::Tensor { return x + T(1); }", "T"),
+        ("namespace d = acme;", "[](at::Tensor x) -> at::Tensor { return d::f(x); }", "d"),
+        ("constexpr int64_t k = 3;", "[](at::Tensor x) -> at::Tensor { return x * k; }", "k"),
+        ("static const int64_t j(2), k = 3;", "[](at::Tensor x) -> at::Tensor { return k * x; }", "k"),
+        ("static const auto [j, k] = pair;", "[](at::Tensor x) -> at::Tensor { return k * x; }", "k"),
+        ("enum Way { UP = 1, DOWN };", "[](at::Tensor x) -> at::Tensor { return x + int64_t(DOWN); }", "DOWN"),
+        (
+            "struct S { static at::Tensor go(at::Tensor x) { return x; } };",
+            "[](at::Tensor x) -> at::Tensor { return S::go(x); }",
+            "S",
+        ),
+        ("at::Tensor g(const at::Tensor& x);", "&g", "g"),
+        ("at::Tensor (*h)(at::Tensor) = &g;", "[](at::Tensor x) -> at::Tensor { return h(x); }", "h"),
+    ],
+)
+def test_a_function_that_needs_a_name_of_its_block_stays(before: str, function: str, name: str) -> None:
+    cpp = f'{ACME}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {before} m.def("f", {function}); }}\n'
+    done = migrated(cpp)
+    assert done.files["ext.cpp"] == HEAD + cpp
+    assert [note.partition(": ")[2] for note in done.notes()] == [
+        f"`f` stays a binding: its function needs `{name}`, which may be known only where it is bound"
+    ]
+
+
+@pytest.mark.parametrize("captures", ["=", "&", "k", "k = 3"])
+def test_a_lambda_that_captures_stays(captures: str) -> None:
+    function = f"[{captures}](at::Tensor x) -> at::Tensor {{ return x + 1; }}"
+    cpp = f'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("f", {function}); }}\n'
+    assert migrated(cpp).notes() == ["ext.cpp:2: `f` stays a binding: its lambda captures variables"]
+
+
+@pytest.mark.parametrize(
+    ("before", "function"),
+    [
+        ("using namespace py::literals;", "[](at::Tensor x) -> at::Tensor { return at::relu(x); }"),
+        ("using namespace acme;", "&g"),
+        ("using namespace acme;", "[](at::Tensor m) -> at::Tensor { auto k = m.numel(); return at::relu(m) * k; }"),
+        ("{ using namespace acme; constexpr int64_t x = 1; }", "&acme::f"),
+        ("int64_t x = 1; int64_t k = 2;", "[](at::Tensor x, int64_t k) -> at::Tensor { return x * k; }"),
+        ('m.def("e", [](at::Tensor g) -> at::Tensor { auto f = g; return f; });', "&g"),
+        ("", "[](at::Tensor x) -> at::Tensor { constexpr int64_t k = 1; return x * k; }"),
+    ],
+)
+def test_a_function_that_needs_no_name_of_its_block(before: str, function: str) -> None:
+    cpp = f'{ACME}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {before} m.def("f", {function}); }}\n'
+    assert f'm.impl("f", {function});' in migrated(cpp).files["ext.cpp"]
+
+
+def test_a_template_parameter_is_a_name_of_its_block() -> None:
+    cpp = """\
+template <typename T> void bind(py::module& m, int64_t k) {
+  m.def("f", [](at::Tensor x) -> at::Tensor { return x + T(1); });
+  m.def("g", [](at::Tensor x) -> at::Tensor { return x + sizeof(k); });
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { bind(m, 1); }
+"""
+    assert [note.partition("needs ")[2][:3] for note in migrated(cpp).notes()] == ["`T`", "`k`"]
+
+
+def test_a_lambda_around_a_function_names_types_as_every_namespace_knows_them() -> None:
+    done = migrated(ACME + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &acme::one); }\n')
+    assert "[](at::Tensor x, int64_t n) { return acme::one(x, static_cast<int>(n)); }" in done.files["ext.cpp"]
+
+
 def test_the_dispatch_key_of_a_kernel_in_another_file() -> None:
     texts = {
         "setup.py": "CUDAExtension('ext', ['ext.cpp', 'launch.cu'])\n",

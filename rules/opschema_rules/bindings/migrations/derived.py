@@ -18,6 +18,7 @@ from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.bindings.functions import plain_function
 from opschema_rules.bindings.migrations.called_code import CallSearch
+from opschema_rules.bindings.migrations.local_names import LocalNames
 from opschema_rules.bindings.migrations.tensor_memory import may_write, returns, writes
 from opschema_rules.bindings.model import Binding, Parameter
 from opschema_rules.torchlib.cpp_signature import signature_of
@@ -116,6 +117,9 @@ def derive(
         raise NotDerivableError(binding.unresolved or "its `py::arg`s do not match the parameters of its function")
     if not any(_is_tensor(item.type) for item in parameters):
         raise NotDerivableError("it takes no tensor")
+    local = bodies.locals.first(binding)
+    if local:
+        raise NotDerivableError(f"its function needs `{local}`, which may be known only where it is bound")
     body = bodies.of(binding)
     written, assumed = _mutated(binding, parameters, body, mutates, trust_const=trust_const)
     names = [item.name or item.cpp_name for item in parameters]
@@ -255,6 +259,7 @@ class FunctionBodies:
 
     def __init__(self, project: Project, search: FunctionSearch) -> None:
         self.calls = CallSearch(project)
+        self.locals = LocalNames(project)
         self._search = search
         self._texts: dict[int, tuple[str, str]] = {}
 
@@ -350,12 +355,14 @@ def _function(binding: Binding, parameters: Sequence[Parameter], returns: str) -
     """Return the function argument of ``m.impl``: the function, or a lambda around it that takes the number types of a schema."""
     text = plain_function(binding)
     result = refused_type(returns)
-    changed = [refused_type(item.type) for item in parameters]
+    types = [_qualified(item.type) for item in parameters]
+    changed = [refused_type(written) or _by_value(written) for written in types]
     name = re.sub(r"^&", "", text).strip()
-    changed = [other or _by_value(item.type) for item, other in zip(parameters, changed, strict=True)]
     if not any(changed) and not result and re.fullmatch(r"[\w:]+", name):
         return f"&{name}"
     if text.lstrip("+").startswith("["):
+        if not re.match(r"\+?\s*\[\s*\]", text):
+            raise NotDerivableError("its lambda captures variables")
         if any(changed) or result:
             raise NotDerivableError(
                 "its lambda takes or returns a type of number that operators do not have, such as `int`"
@@ -366,12 +373,23 @@ def _function(binding: Binding, parameters: Sequence[Parameter], returns: str) -
     if not called:
         raise NotDerivableError("its function is not given by name")
     taken, passed = [], []
-    for item, other in zip(parameters, changed, strict=True):
+    for item, written, other in zip(parameters, types, changed, strict=True):
         own = item.cpp_name or item.name
-        taken.append(f"{other or item.type} {own}")
-        passed.append(_converted(own, item.type, other))
+        taken.append(f"{other or written} {own}")
+        passed.append(_converted(own, written, other))
     arrow = f" -> {result}" if result else ""
     return f"[]({', '.join(taken)}){arrow} {{ return {called}({', '.join(passed)}); }}"
+
+
+def _qualified(written: str) -> str:
+    """Return a type as it is written outside of the namespace of its function, which may know the types of PyTorch by ``using``."""
+    return _UNQUALIFIED.sub(lambda match: f"{'std' if match[0] in _OF_STD else 'at'}::{match[0]}", written)
+
+
+_OF_STD = {"optional", "vector", "string", "tuple"}
+_UNQUALIFIED = re.compile(
+    r"(?<![\w:])(?:optional|vector|string|tuple|Tensor(?:List)?|(?:Int)?ArrayRef|Scalar(?:Type)?|Device|Layout|MemoryFormat)\b"
+)
 
 
 def _by_value(written: str) -> str:

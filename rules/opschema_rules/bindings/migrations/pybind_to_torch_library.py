@@ -123,6 +123,7 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     - its dispatch key is not known: nothing shows that it accesses memory, and it does something of unknown effect, such as to call
       a function that the tree does not define or to write a global variable; or it applies an autograd function of C++
       (`-o key=` sets the key),
+    - it needs a name that only the block with the binding knows (a constant, `using namespace`), or its lambda captures variables,
     - it, or a function of the tree that it calls, uses Python, such as `py::gil_scoped_release`: an operator is called without the
       GIL,
     - a use cannot be rewritten: an import in an unusual form, code where `torch` is not the module, or a loader that gets the
