@@ -682,7 +682,7 @@ def test_what_is_left_to_do() -> None:
         "docs/use.md": "Call `ext.f(x)`, not `next.f(x)` or `ext.free`.\n",
     }
     done = migrate_files(PACK, "pybind-to-torch-library", texts)
-    assert "{\n  // both\n}" in done.files["ext.cpp"]
+    assert '  m.def("g(Tensor x) -> Tensor");  // both\n' in done.files["ext.cpp"]
     assert done.notes() == [
         "broken.py:1: this file cannot be parsed; uses of bindings in it are not rewritten",
         "broken.py:2: still mentions `g` of `ext`",
@@ -757,6 +757,28 @@ def test_a_comment_goes_along_unless_what_it_heads_stays() -> None:
         'm) {\n  // Adds.\n  //  One.\n  m.def("f(Tensor x) -> Tensor");\n  m.def("g(Tensor x) -> Tensor");\n}\n'
         in done
     )
+
+
+def test_a_comment_behind_goes_along_unless_its_line_stays() -> None:
+    block = """\
+  m.def("f", &f);  // Adds.
+  m.def("g", &f); m.def("h", &f); /* Both. */
+  m.def("window", &window); m.def("i", &f);  // Stays.
+#ifdef D
+  m.def("d", &f);  // If.
+#endif
+  m.attr("j") = m.attr("f");  // Alias.
+"""
+    cpp = f"at::Tensor f(at::Tensor x) {{ return x + 1; }}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{\n{block}}}\n"
+    done = migrated(cpp, use="import ext\next.f(1)\n").files["ext.cpp"]
+    assert '(TORCH_EXTENSION_NAME, m) {\n  m.def("window", &window); // Stays.\n}\n' in done
+    assert [line for line in done.splitlines() if "->" in line] == [
+        '  m.def("f(Tensor x) -> Tensor");  // Adds.',
+        '  m.def("g(Tensor x) -> Tensor");',
+        '  m.def("h(Tensor x) -> Tensor");  /* Both. */',
+        '  m.def("i(Tensor x) -> Tensor");',
+        '  m.def("d(Tensor x) -> Tensor");  // If.',
+    ]
 
 
 def test_conditions_that_enclose_nothing_go_in_crlf_files() -> None:

@@ -37,14 +37,18 @@ def rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], aliases: Ite
             blocks.setdefault((item.binding.path, item.binding.block.end), []).append(item)
     texts = {path: draft.text(path) for path in gone}
     comments = {path: _own_comments(texts[path], spans) for path, spans in gone.items()}
+    behind = {path: _comments_behind(texts[path], spans) for path, spans in gone.items()}
     for path, spans in gone.items():
-        draft.edit(path, _removals(texts[path], spans, comments[path].values()))
+        ends = {at: span.end for at, span in behind[path].items()}
+        draft.edit(path, _removals(texts[path], spans, comments[path].values(), ends))
     for (path, end), items in blocks.items():
         main = path == items[0].binding.module.root.path and not is_open
         macro = "TORCH_LIBRARY" if main else "TORCH_LIBRARY_FRAGMENT"
         is_open = is_open or main
-        above = {at: texts[path][span.start : span.end] for at, span in comments[path].items()}
-        draft.edit(path, [Edit(Span(end, end), _definitions(items, namespace, macro, above))])
+        around = [
+            {at: texts[path][span.start : span.end] for at, span in of[path].items()} for of in (comments, behind)
+        ]
+        draft.edit(path, [Edit(Span(end, end), _definitions(items, namespace, macro, *around))])
         if not any(_INCLUDES.search(draft.project.workspace.peek(item)) for item in units.files(path)):
             first = re.search(r"(?m)^[ \t]*#[ \t]*include", texts[path])
             at = first.start() if first is not None else 0
@@ -70,11 +74,31 @@ def _own_comments(text: str, calls: Sequence[Span]) -> dict[int, Span]:
     return found
 
 
-def _removals(text: str, calls: Sequence[Span], comments: Collection[Span]) -> Iterator[Edit]:
-    """Remove statements, with their lines if these become empty, their comments, and conditions that then enclose nothing."""
+_BEHIND = re.compile(r"[ \t]*(?://[^\r\n]*[^\\\r\n]|/\*[^\r\n]*?\*/)[ \t]*(?=[\r\n]|\Z)")
+
+
+def _comments_behind(text: str, calls: Sequence[Span]) -> dict[int, Span]:
+    """The comments at the ends of lines on which nothing but calls that are removed begins, by the start of the last call."""
+    found: dict[int, Span] = {}
+    end, alone = 0, False
+    for call in sorted(calls):
+        line = text.rfind("\n", 0, call.start) + 1
+        alone = not text[max(line, end if alone else line) : call.start].strip()
+        end = text.find(";", call.end) + 1
+        comment = _BEHIND.match(text, end)
+        if alone and comment is not None:
+            found[call.start] = Span(*comment.span())
+    return found
+
+
+def _removals(text: str, calls: Sequence[Span], comments: Collection[Span], ends: Mapping[int, int]) -> Iterator[Edit]:
+    """Remove statements, with their lines if these become empty, their comments, and conditions that then enclose nothing.
+
+    ``ends`` are the ends of the comments behind calls, by the starts of these.
+    """
     spans: list[Span] = []
     for call in sorted(calls, key=lambda item: item.start):
-        end = text.find(";", call.end) + 1
+        end = ends.get(call.start) or text.find(";", call.end) + 1
         if spans and not text[spans[-1].end : call.start].strip(" \t"):
             spans[-1] = Span(spans[-1].start, end)
         else:
@@ -102,10 +126,12 @@ def _removal(text: str, start: int, end: int) -> Edit:
     return Edit(Span(start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))), "")
 
 
-def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str, comments: Mapping[int, str]) -> str:
-    """The blocks; ``comments`` are written above the definitions of the bindings that begin there."""
+def _definitions(
+    items: Sequence[DerivedOperator], namespace: str, macro: str, above: Mapping[int, str], behind: Mapping[int, str]
+) -> str:
+    """The blocks, with comments above and behind the definitions of the bindings that begin at some places."""
     lines = ["", "", f"{macro}({namespace}, m) {{"]
-    lines += _under_conditions((item, _definition(item, comments)) for item in items)
+    lines += _under_conditions((item, _definition(item, above, behind)) for item in items)
     lines.append("}")
     for key in dict.fromkeys(item.key for item in items):
         lines += ["", f"TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{"]
@@ -115,9 +141,12 @@ def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str, c
     return "\n".join(lines)
 
 
-def _definition(item: DerivedOperator, comments: Mapping[int, str]) -> str:
-    above = comments.get(item.binding.step.call.start, "").splitlines()
-    return "\n".join([*(f"  {line.strip()}" for line in above), f'  m.def("{_escaped(item.schema)}");'])
+def _definition(item: DerivedOperator, above: Mapping[int, str], behind: Mapping[int, str]) -> str:
+    at = item.binding.step.call.start
+    lines = [line.strip() for line in above.get(at, "").splitlines()]
+    comment = behind.get(at, "").strip()
+    lines.append(f'm.def("{_escaped(item.schema)}");' + f"  {comment}" * bool(comment))
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def _under_conditions(lines: Iterable[tuple[DerivedOperator, str]]) -> Iterator[str]:
