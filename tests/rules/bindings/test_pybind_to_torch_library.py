@@ -132,6 +132,24 @@ def test_what_is_not_touched() -> None:
     assert (done.files["ext.cpp"], done.sites(), done.notes()) == (HEAD + cpp, [], [])
 
 
+def test_notes_on_what_is_not_touched() -> None:
+    cpp = """\
+at::Tensor f(at::Tensor x) { return x + 1; }
+int64_t n(int64_t x) { return x; }
+#define BIND(name) m.def(#name, &f)
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  BIND(a);
+  if (flag) m.def("b", &f);
+  m.def("c", &f).def("d", &n);
+  m.def("e", &f);
+}
+"""
+    assert migrated(cpp, use="import ext\next.e(1)\n").notes() == [
+        "ext.cpp:7: `b` stays a binding: it is made in a branch or a loop",
+        "ext.cpp:8: `c` stays a binding: it is part of a longer expression",
+    ]
+
+
 def test_a_module_without_a_known_name_may_be_the_one_that_is_called() -> None:
     cpp = 'at::Tensor f(at::Tensor x) { return x + 1; }\nPYBIND11_MODULE(%s, m) { m.def("f", &f); }\n'
     texts = {

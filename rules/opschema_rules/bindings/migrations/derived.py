@@ -115,7 +115,7 @@ def derive(
     parameters, signature = binding.parameters, binding.signature
     if parameters is None or signature is None:
         raise NotDerivableError(binding.unresolved or "its `py::arg`s do not match the parameters of its function")
-    if not any(_is_tensor(item.type) for item in parameters):
+    if not takes_tensor(binding):
         raise NotDerivableError("it takes no tensor")
     local = bodies.locals.first(binding)
     if local:
@@ -146,6 +146,11 @@ def derive(
         not found,
         tuple(params),
     )
+
+
+def takes_tensor(binding: Binding) -> bool:
+    """Whether a binding is known to take a tensor."""
+    return any(_is_tensor(item.type) for item in binding.parameters or ())
 
 
 def with_keys(

@@ -29,6 +29,7 @@ from opschema_rules.bindings.migrations.derived import (
     derive,
     operator_name,
     overload_names,
+    takes_tensor,
     with_keys,
 )
 from opschema_rules.bindings.migrations.leftovers import (
@@ -116,8 +117,8 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
       instead. A function that is bound under an `#ifdef` is defined under the same condition. `t` of the submodule `s` becomes
       the operator `s_t`.
 
-    Each function is migrated completely or not at all. A function in a macro, a loop or an `if`, or bound with nanobind, is
-    skipped. A function stays a binding, with a note that says why, if
+    Each function is migrated completely or not at all. A function in a macro, a chain of calls, a loop or an `if`, or
+    bound with nanobind, is skipped. A function stays a binding, with a note that says why, if
 
     - a type or default cannot be written in a schema,
     - its dispatch key is not known: nothing shows that it accesses memory, and it does something of unknown effect, such as to call
@@ -140,6 +141,7 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     loaders = Loaders(draft.project, modules, Inline(draft.project).modules)
     extensions = loaders.extensions
     found: dict[int, DerivedOperator] = {}
+    yield from _skipped(draft, chosen)
     yield from _derive(draft, chosen, options, found)
     yield from _leave_unknown(loaders, found)
     yield from _leave_replaced(extensions, found)
@@ -309,10 +311,31 @@ def _bindings(draft: Draft) -> Iterator[Binding]:
     return (item for item in draft.loaded.subjects if isinstance(item, Binding))
 
 
+def _form(binding: Binding) -> str:
+    """Return the form of a binding that cannot be removed where it is written; empty if it can be."""
+    if binding.step.branch:
+        return "made in a branch or a loop"
+    return "" if binding.step.call.end else "part of a longer expression"
+
+
+def _skipped(draft: Draft, chosen: Iterable[Binding]) -> Iterator[Note]:
+    """Yield notes on the bindings whose form keeps them, in the modules of those that may become operators; a macro may make many,
+    which have none.
+    """
+    modules = {id(item.module.root) for item in chosen}
+    for item in _bindings(draft):
+        if id(item.module.root) in modules and item.exact and _form(item) and takes_tensor(item):
+            yield Note(item.place, f"`{item.name}` stays a binding: it is {_form(item)}")
+
+
 def _is_blocked(binding: Binding) -> bool:
     """Whether a binding is not a candidate: in a macro, strings or a branch, or made with nanobind."""
-    known = binding.exact and bool(binding.step.call.end) and not binding.step.branch
-    return not known or binding.module.library != "pybind11" or not operator_name(binding).isidentifier()
+    return (
+        not binding.exact
+        or bool(_form(binding))
+        or binding.module.library != "pybind11"
+        or not operator_name(binding).isidentifier()
+    )
 
 
 def _is_kept_by_alias(binding: Binding) -> bool:
