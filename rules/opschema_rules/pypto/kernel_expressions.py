@@ -79,8 +79,8 @@ class Expressions(Variables, ABC):
                 is_sum = is_sum or word in ("+", "-")
             at += word in _MULTIPLYING or word in _COMPARING or word in ("+", "-", ",", "?", ":")
         refs |= NOTHING if is_product else term
-        if is_sum and not is_number and any(level == "args" for level, _ in refs):
-            self.walk.lose_all("its arguments are reached by an offset")
+        if is_sum and not is_number:
+            self.walk.move(refs)
         return NOTHING if is_number else refs
 
     def place(self, start: int, end: int) -> Refs:
@@ -115,6 +115,7 @@ class Expressions(Variables, ABC):
             return (Result(refs) if is_tensor else Result(place=_memory(refs))), behind
         if word == "&":
             inner, behind = self.unary(at + 1, end)
+            self.walk.move(inner.refs)
             return Result(inner.refs | inner.place), behind
         if word in ("!", "~", "-", "+"):
             inner, behind = self.unary(at + 1, end)
@@ -128,9 +129,8 @@ class Expressions(Variables, ABC):
         return self._postfix(result, at, behind, end)
 
     def _counted(self, result: Result, at: int, behind: int) -> None:
-        """Record the effect of ``++`` and ``--``; a list of arguments that is moved is not followed."""
-        if any(level == "args" for level, _ in result.refs):
-            self.walk.lose_all("its arguments are reached by an offset")
+        """Record the effect of ``++`` and ``--``."""
+        self.walk.move(result.refs)
         for kind in ("read", "written") if result.place else ():
             self.walk.effect(result.place, kind, self.tokens.span(at, behind))
 

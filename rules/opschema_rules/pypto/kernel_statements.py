@@ -137,8 +137,8 @@ class Statement(Calls):
         refs = self.value(at + 1, end)
         target, behind = self.unary(start, at)
         compound = self.tokens.words[at] != "="
-        if compound and any(level == "args" for level, _ in target.refs):
-            self.walk.lose_all("its arguments are reached by an offset")
+        if compound:
+            self.walk.move(target.refs)
         if behind < at:  # not an expression that can be assigned to
             self.read(target, start, at)
             refs |= self.place(at + 1, end)

@@ -57,9 +57,9 @@ class Variables:
 
     def abandon(self, variable: tuple[int, str] | None, reason: str, span: Span) -> None:
         """Record that a variable may lead to memory other than the known one."""
-        self.walk.lose(
-            pointers(self.frame.values.get(variable, NOTHING)) if variable is not None else NOTHING, reason, span
-        )
+        refs = self.frame.values.get(variable, NOTHING) if variable is not None else NOTHING
+        self.walk.move(refs)
+        self.walk.lose(pointers(refs), reason, span)
 
     def declares(self, name: str) -> bool:
         """Whether the function declares a variable of a name."""

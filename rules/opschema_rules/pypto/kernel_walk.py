@@ -114,6 +114,7 @@ class KernelWalk:
         self._bodies: list[Body] = []
         self._spot = Spot(0, 0)
         self.open = ""
+        self._is_moved = False
         self.steps = 0
         self.core = ""
         self._known: dict[Call, Refs] = {}
@@ -125,13 +126,19 @@ class KernelWalk:
         """Follow one definition of the entry."""
         self.enter(entry, (ARGS,), {})
         effects = in_order(self.effects, self._bodies, self.file)
-        return KernelCode(tuple(self.uses), tuple(effects), self.open)
+        return KernelCode(() if self._is_moved else tuple(self.uses), tuple(effects), self.open)
 
     # -- notes ---------------------------------------------------------------------------------------------------------
 
     def lose_all(self, reason: str) -> None:
         """Record that the kernel may use any argument."""
         self.open = self.open or reason
+
+    def move(self, refs: Refs) -> None:
+        """Record that a pointer may be moved; for one to the list of arguments, no index is known then."""
+        if any(level == "args" for level, _ in refs):
+            self._is_moved = True
+            self.lose_all("its arguments are reached by an offset")
 
     def use(self, index: int, kind: UseKind, span: Span) -> None:
         """Record a use of an argument."""

@@ -85,6 +85,41 @@ def test_an_argument_that_may_be_passed(body: str, lines: tuple[str, ...]) -> No
     assert found(body, "PTO116", cpp=payload(*lines)) == []
 
 
+SCALAR = (IN, OUT, "p.add_scalar(1);")
+MOVED = [
+    "auto *q = args; use((__gm__ ChipTensor *)*q++); use((__gm__ ChipTensor *)*q++); q++; int n = (int)*q;",
+    "auto *q = args; use((__gm__ ChipTensor *)*q); ++q; ++q; int n = (int)*++q;",
+    "use((__gm__ ChipTensor *)*args++); args++; args++; int n = (int)*args;",
+    "use((__gm__ ChipTensor *)args[0]); args += 3; int n = (int)args[0];",
+    "auto *q = args; q = q + 3; int n = (int)q[0];",
+    "const __gm__ int64_t *q = args + 3; int n = (int)q[0];",
+    "int n = (int)*(args + 3);",
+    "auto *q = args; use((__gm__ ChipTensor *)q[0]); q = numbers; int n = (int)q[0];",
+    "auto *q = args; advance(&q, 3); int n = (int)q[0];",
+    "auto *q = args; for (int i = 0; i < 3; i++) q++; int n = (int)q[0];",
+]
+
+
+@pytest.mark.parametrize("body", MOVED)
+def test_an_argument_at_a_pointer_that_is_moved(body: str) -> None:
+    assert found(body, "PTO116", cpp=payload(*SCALAR)) == []
+
+
+def test_an_argument_at_a_pointer_that_a_function_moves() -> None:
+    following = "static int64_t next(__gm__ int64_t *&q) { return *q++; }\n"
+    body = "auto *q = args; use((__gm__ ChipTensor *)next(q)); next(q); next(q); int n = (int)next(q);"
+    assert found("", "PTO116", cpp=payload(*SCALAR), others={ADD: following + kernel(body)}) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["auto *q = args; int n = (int)q[0];", "int n = (int)*args;", "auto *q = &args[3]; q++; int n = (int)args[0];"],
+)
+def test_an_argument_at_a_pointer_that_stays(body: str) -> None:
+    message = f"kernel 0 (`add`) takes `args[0]` as a number, {PASSED}"
+    assert found(body, "PTO116", cpp=payload(*SCALAR)) == [("PTO116", "error", message)]
+
+
 def test_a_kernel_that_writes_an_input() -> None:
     written = found(f"{SOUND} TSTORE(b, tile);", "PTO117")
     assert written == [
