@@ -23,6 +23,7 @@ MAX_ALIASES = 4
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
 _QUESTION, _COLON = frozenset("?"), frozenset(":")
 _MULTIPLYING = frozenset(("*", "/", "%"))
+_SHORT_CIRCUIT = frozenset(("&&", "||"))
 _COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "|", "^", "<<", "&"))
 
 
@@ -47,7 +48,10 @@ class Expressions(Variables, ABC):
         colon = tokens.find(_COLON, question, end) if question > start else -1
         if question > start and colon > 0:
             self.value(start, question)
-            return self.value(question + 1, colon) | self.value(colon + 1, end)
+            self.walk.branches += 1
+            refs = self.value(question + 1, colon) | self.value(colon + 1, end)
+            self.walk.branches -= 1
+            return refs
         return self._sum(start, end)
 
     @abstractmethod
@@ -65,6 +69,7 @@ class Expressions(Variables, ABC):
     def _sum(self, start: int, end: int) -> Refs:
         """Follow operands and the operators between them: an address and numbers added to it."""
         refs, term, at, is_number, is_product, is_sum = NOTHING, NOTHING, start, False, False, False
+        branches = self.walk.branches
         while at < end:
             result, behind = self.unary(at, end)
             term |= self.read(result, at, behind)
@@ -77,7 +82,9 @@ class Expressions(Variables, ABC):
                 term, is_product = NOTHING, False
                 is_number = is_number or word in _COMPARING
                 is_sum = is_sum or word in ("+", "-")
+                self.walk.branches += word in _SHORT_CIRCUIT
             at += word in _MULTIPLYING or word in _COMPARING or word in ("+", "-", ",", "?", ":")
+        self.walk.branches = branches
         refs |= NOTHING if is_product else term
         if is_sum and not is_number:
             self.walk.move(refs)

@@ -25,12 +25,13 @@ direction of the task.
 
 
 class ArgumentUse(msgspec.Struct, frozen=True, array_like=True):
-    """A place that uses ``args[index]``."""
+    """A place that uses ``args[index]``; ``conditional`` if it may not be compiled, or is in a branch that may not run."""
 
     index: int
     kind: UseKind
     span: Span
     core: Core = ""
+    conditional: bool = False
 
 
 class Effect(msgspec.Struct, frozen=True, array_like=True):

@@ -114,8 +114,7 @@ class _Order(msgspec.Struct):
         pieces = self.bodies[at.call].pieces
         jump, macro = pieces.first(_JUMPS), min(pieces.first(_UNKNOWN_MACRO), self._macro(pieces))
         piece = pieces.piece(at.piece)
-        code = piece.start + len(piece.text) - len(piece.text.lstrip())
-        plain = pieces.is_plain(at.piece) and not self.file.is_conditional(code)
+        plain = pieces.is_plain(at.piece) and not self.file.is_conditional(piece.code_at)
         return plain and jump > at.piece and macro > until and pieces.first(_LAMBDA) == pieces.count
 
     def _macro(self, pieces: Pieces) -> int:

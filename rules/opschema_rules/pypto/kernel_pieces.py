@@ -17,6 +17,9 @@ _DEFINES_TYPE = re.compile(r"\b(?:struct|union|class|enum|namespace|extern)\b[^(
 _BRACE = re.compile(r"[{}]")
 _SEPARATOR = re.compile(r"[;{}]")
 _BLOCK = re.compile(r"[{}]|for\s*\(")
+_LOOP = re.compile(r"(?!.*\b(?:if|else|switch|case|default)\b)\s*(?:(?:for|while|do)\b.*)?", re.DOTALL)
+"""The code in front of a block that runs at least once, or until a loop ends."""
+
 _GUARD = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(!?)\s*([A-Za-z_]\w*)\s*\)\s*\Z")
 
 SHORT = 5
@@ -38,6 +41,11 @@ class Piece(msgspec.Struct, frozen=True):
     block: int
     core: str
 
+    @property
+    def code_at(self) -> int:
+        """The place of its first character that is no space."""
+        return self.start + len(self.text) - len(self.text.lstrip())
+
 
 class Pieces:
     """The statements of a function. ``around`` is the enclosing block of each block, -1 for the outermost."""
@@ -48,6 +56,7 @@ class Pieces:
         self._ends = [match.start() for match in _SEPARATOR.finditer(self._text)]
         self.around = [-1]
         self._conditional = [False]
+        self._branch = [False]
         self._starts, self._blocks = [0], [(0, "")]
         self._find_blocks()
         self._pieces: dict[int, Piece] = {}
@@ -90,6 +99,10 @@ class Pieces:
         blocks = self.blocks_of(index)
         return len(blocks) < MAX_AROUND and not any(self._conditional[block] for block in blocks)
 
+    def is_branch(self, index: int) -> bool:
+        """Whether a piece is in a block that may not run for another reason than a core or the end of a loop."""
+        return self._branch[self.piece(index).block]
+
     def first(self, pattern: re.Pattern[str]) -> int:
         """Return the number of the first piece that matches a pattern; one past the last if none does."""
         if pattern not in self._searched:
@@ -120,7 +133,7 @@ class Pieces:
             elif match[0] == "{":
                 block, guard = braces.get(at), self._guard(at, ended)
                 if block is None:
-                    block = self._inside(open_[-1][1], conditional=not guard and bool(_before(text, at).strip()))
+                    block = self._inside(open_[-1][1], "" if guard else _before(text, at))
                 open_.append((-1, block, both(open_[-1][2], guard)))
                 self._note(at + 1, open_[-1])
                 ended = ""
@@ -142,7 +155,7 @@ class Pieces:
         body = close + 1
         while close >= 0 and body < len(text) and text[body].isspace():
             body += 1
-        block = self._inside(open_[-1][1], conditional=True)
+        block = self._inside(open_[-1][1], f"{_before(text, at)}for")
         if close >= 0 and text[body : body + 1] == "{":
             braces[body] = block
             self._note(at, (-1, block, open_[-1][2]))
@@ -151,9 +164,11 @@ class Pieces:
             open_.append((end if end >= 0 else len(text), block, open_[-1][2]))
             self._note(at, open_[-1])
 
-    def _inside(self, block: int, *, conditional: bool = False) -> int:
+    def _inside(self, block: int, head: str) -> int:
+        """Add a block with the code in front of it. Return its number."""
         self.around.append(block)
-        self._conditional.append(conditional)
+        self._conditional.append(bool(head.strip()))
+        self._branch.append(self._branch[block] or _LOOP.fullmatch(head) is None)
         return len(self.around) - 1
 
     def _note(self, at: int, block: tuple[int, int, str]) -> None:

@@ -15,7 +15,8 @@ _SKIPPED = frozenset(
     ("using", "typedef", "template", "goto", "break", "continue", "public", "private", "static_assert")
 )
 _HEADS = frozenset(("if", "while", "for", "switch"))
-_LEADING = frozenset(("else", "do", "constexpr"))
+_BRANCHES = frozenset(("if", "switch"))
+_LEADING = frozenset(("do", "constexpr"))
 
 
 class Statement(Calls):
@@ -42,10 +43,12 @@ class Statement(Calls):
                 outer = self.frame.find(declared[0], self.block)
                 self.abandon(outer, "a parameter of a lambda has its name", self.tokens.span(first, last))
 
-    def _statement(self, start: int, end: int) -> None:
+    def _statement(self, start: int, end: int, *, conditional: bool = False) -> None:
+        self.walk.branches += conditional
         if not self.sinks():
             self._one(start, end)
         self.rises()
+        self.walk.branches -= conditional
 
     def _one(self, start: int, end: int) -> None:
         words = self.tokens.words
@@ -59,7 +62,9 @@ class Statement(Calls):
             close = self.tokens.partner.get(at)
             self._statement(at + 1, close if close is not None and close < end else end)
             if close is not None and close < end:
-                self._statement(close + 1, end)
+                self._statement(close + 1, end, conditional=word in _BRANCHES)
+        elif word == "else":
+            self._statement(start + 1, end, conditional=True)
         elif word == "return":
             self.frame.returned |= self.value(start + 1, end)
             if self._returns_reference():

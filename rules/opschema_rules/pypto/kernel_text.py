@@ -101,10 +101,17 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
             cores.append(DEAD if is_dead(conditions) else _core(conditions))
         return starts, cores
 
+    def conditions(self, offset: int) -> tuple[Condition, ...]:
+        """Return the conditions under which a character is compiled."""
+        return self._directives.conditions(offset) if self._has_conditions else ()
+
     def is_conditional(self, offset: int) -> bool:
         """Whether a character is compiled under a condition other than that of a core."""
-        conditions = self._directives.conditions(offset) if "#" in self.text else ()
-        return not all(map(is_of_core, conditions))
+        return not all(map(is_of_core, self.conditions(offset)))
+
+    @cached_property
+    def _has_conditions(self) -> bool:
+        return _DIRECTIVE.search("\n" + self.text) is not None
 
     @cached_property
     def _directives(self) -> Directives:

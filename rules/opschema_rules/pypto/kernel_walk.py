@@ -13,11 +13,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import ArgumentUse, Effect, EffectKind, KernelCode, UseKind
 from opschema_rules.pypto.kernel_order import Body, Spot, in_order
 from opschema_rules.pypto.kernel_pieces import Pieces, parameters_of
-from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, one_core
+from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, is_of_core, one_core
 from opschema_rules.pypto.kernel_tokens import Tokens
 
 Level = Literal["args", "slot", "tensor", "memory"]
@@ -54,12 +55,15 @@ _POINTER_CAST = re.compile(r"\*\s*(?:__\w+__\s*)?[>)]")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A function with its arguments: where each parameter leads, the numbers among the arguments, and the core."""
+    """A function with its arguments: where each parameter leads, the numbers among the arguments, the core, and whether the call
+    is conditional.
+    """
 
     function: tuple[str, int]
     arguments: tuple[Refs, ...]
     numbers: tuple[tuple[str, int], ...]
     core: str
+    conditional: bool
 
 
 class Frame(msgspec.Struct):
@@ -117,13 +121,16 @@ class KernelWalk:
         self._is_moved = False
         self.steps = 0
         self.core = ""
+        self.branches = 0
+        self._given: tuple[Condition, ...] = ()
         self._known: dict[Call, Refs] = {}
         self._pieces: dict[int, Pieces] = {}
         self._tokens: dict[tuple[int, int], Tokens] = {}
         self._depth = 0
 
     def run(self, entry: Function) -> KernelCode:
-        """Follow one definition of the entry."""
+        """Follow one definition of the entry. The conditions under which it is compiled hold everywhere."""
+        self._given = self.file.conditions(entry.body_at)
         self.enter(entry, (ARGS,), {})
         effects = in_order(self.effects, self._bodies, self.file)
         return KernelCode(() if self._is_moved else tuple(self.uses), tuple(effects), self.open)
@@ -142,7 +149,12 @@ class KernelWalk:
 
     def use(self, index: int, kind: UseKind, span: Span) -> None:
         """Record a use of an argument."""
-        self.uses[ArgumentUse(index, kind, span, one_core(self.core))] = None
+        conditional = self.branches > 0 or self._is_conditional(span.start)
+        self.uses[ArgumentUse(index, kind, span, one_core(self.core), conditional)] = None
+
+    def _is_conditional(self, offset: int) -> bool:
+        """Whether a character may not be compiled on its core."""
+        return not all(item in self._given or is_of_core(item) for item in self.file.conditions(offset))
 
     def effect(self, refs: Refs, kind: EffectKind, span: Span, reason: str = "") -> None:
         """Record an access to the memory of an argument."""
@@ -174,7 +186,8 @@ class KernelWalk:
         takes_all = any(("args", -1) in refs for refs in arguments)
         known = {parameters[at].name: number for at, number in numbers.items() if at < len(parameters) and takes_all}
         core = both(self.core, function.core)
-        call = Call((function.name, function.body_at), arguments, tuple(sorted(known.items())), core)
+        numbered = tuple(sorted(known.items()))
+        call = Call((function.name, function.body_at), arguments, numbered, core, self.branches > 0)
         everything = frozenset(ref for refs in arguments for ref in refs)
         if call in self._known:
             return self._known[call]
@@ -202,7 +215,7 @@ class KernelWalk:
         return frame.returned
 
     def _follow(self, frame: Frame, number: int) -> None:
-        outer, spot = self.core, self._spot
+        outer, spot, branches = self.core, self._spot, self.branches
         while frame.queue:
             index = heapq.heappop(frame.queue)
             frame.waiting.discard(index)
@@ -215,9 +228,10 @@ class KernelWalk:
             piece = frame.pieces.piece(index)
             self.core = both(frame.core, piece.core)
             self._spot = Spot(number, index)
+            self.branches = branches + (frame.pieces.is_branch(index) or self._is_conditional(piece.code_at))
             if self.core != DEAD:
                 self._apply(self, frame, piece.block, tokens)
-        self.core, self._spot = outer, spot
+        self.core, self._spot, self.branches = outer, spot, branches
 
     def _lose_in_macros(self, frame: Frame) -> None:
         """Lose the variables that occur in the bodies of macros used by a function."""

@@ -120,6 +120,54 @@ def test_an_argument_at_a_pointer_that_stays(body: str) -> None:
     assert found(body, "PTO116", cpp=payload(*SCALAR)) == [("PTO116", "error", message)]
 
 
+CONDITIONAL = [
+    "if (n) use(args[3]);",
+    "if (n) { use(x); } else { use(args[3]); }",
+    "if (n) use(x); else use(args[3]);",
+    "if (args[0]) for (int i = 0; i < 2; i++) use(args[3]);",
+    "if (n) while (m) { use(args[3]); }",
+    "for (int i = 0; i < 2; i++) { if (i > n) { use(args[3]); } }",
+    "switch (n) { case 1: use(args[3]); }",
+    "int64_t x = n ? args[3] : 0;",
+    "bool x = n > 0 && args[3] > 0;",
+    "auto f = [&]() { use(args[3]); };",
+    "#ifdef WITH_BIAS\nuse(args[3]);\n#endif\n",
+    "use(x,\n#if BIAS\nargs[3],\n#endif\ny);",
+    "if (n) bias(args);",
+    "#ifdef WITH_BIAS\nbias(args);\n#endif\n",
+]
+UNCONDITIONAL = [
+    "if (args[3]) use(x);",
+    "if (n) { use(x); } use(args[3]);",
+    "for (int i = 0; i < 2; i++) { use(args[3]); }",
+    "while (n) { use(args[3]); }",
+    "{ use(args[3]); }",
+    "bool x = args[3] > 0 && n > 0;",
+    "bool x = (n > 0 && m > 0) + args[3];",
+    "#ifdef WITH_BIAS\nuse(x);\n#endif\nuse(args[3]);",
+    "if (n) bias(args); bias(args);",
+    "#if defined(__DAV_VEC__)\nuse(args[3]);\n#endif\n",
+]
+BIAS = "static void bias(__gm__ int64_t *args) { use(args[3]); }\n"
+
+
+@pytest.mark.parametrize("body", CONDITIONAL)
+def test_an_argument_that_is_only_used_under_a_condition(body: str) -> None:
+    assert found("", "PTO116", cpp=payload(IN, OUT), others={ADD: BIAS + kernel(f"{SOUND}\n{body}")}) == []
+
+
+@pytest.mark.parametrize("body", UNCONDITIONAL)
+def test_an_argument_that_is_used_beside_a_condition(body: str) -> None:
+    others = {ADD: BIAS + kernel(f"{SOUND}\n{body}")}
+    message = f"kernel 0 (`add`) uses `args[3]`, and this task passes 3 {LEFT}"
+    assert found("", "PTO116", cpp=payload(IN, OUT), others=others) == [("PTO116", "error", message)]
+
+
+def test_a_condition_of_the_whole_entry_holds() -> None:
+    code = f"#ifdef DEVICE\n{kernel(f'{SOUND} use(args[3]);')}#endif\n"
+    assert len(found("", "PTO116", cpp=payload(IN, OUT), others={ADD: code})) == 1
+
+
 def test_a_kernel_that_writes_an_input() -> None:
     written = found(f"{SOUND} TSTORE(b, tile);", "PTO117")
     assert written == [

@@ -24,7 +24,8 @@ def kernel_argument(program: Program) -> Iterator[Diagnostic]:
     wrong number.
 
     The C++ of a kernel is followed through its helpers; nothing is reported where an index is not known, where the task's
-    payload is not, or where some path to the task passes the argument.
+    payload is not, or where some path to the task passes the argument. Uses in a branch do not count, nor uses under an `#if`
+    that does not enclose the entry.
 
     Bad:
 
@@ -72,9 +73,9 @@ def kernel_argument(program: Program) -> Iterator[Diagnostic]:
 
 
 def _first_uses(code: KernelCode) -> list[ArgumentUse]:
-    """Return the first use of each kind of each argument."""
+    """Return the first use of each kind of each argument, without conditional ones."""
     found: dict[tuple[int, str], ArgumentUse] = {}
-    for use in sorted(code.uses, key=lambda item: item.span):
+    for use in sorted((item for item in code.uses if not item.conditional), key=lambda item: item.span):
         found.setdefault((use.index, use.kind), use)
     kinds = {index: {kind for at, kind in found if at == index} for index, _ in found}
     return [use for (index, kind), use in found.items() if kind != "other" or kinds[index] == {"other"}]
