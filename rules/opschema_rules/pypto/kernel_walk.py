@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -55,15 +55,16 @@ _POINTER_CAST = re.compile(r"\*\s*(?:__\w+__\s*)?[>)]")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A function with its arguments: where each parameter leads, the numbers among the arguments, the core, and whether the call
-    is conditional.
+    """A function with its arguments: where each parameter leads, the numbers among the arguments, the core, whether the call is in
+    a branch, and whether it may not be compiled.
     """
 
     function: tuple[str, int]
     arguments: tuple[Refs, ...]
     numbers: tuple[tuple[str, int], ...]
     core: str
-    conditional: bool
+    branches: bool
+    is_absent: bool
 
 
 class Frame(msgspec.Struct):
@@ -122,6 +123,8 @@ class KernelWalk:
         self.steps = 0
         self.core = ""
         self.branches = 0
+        self._is_absent = False
+        self._sure: set[Effect] = set()
         self._given: tuple[Condition, ...] = ()
         self._known: dict[Call, Refs] = {}
         self._pieces: dict[int, Pieces] = {}
@@ -133,7 +136,15 @@ class KernelWalk:
         self._given = self.file.conditions(entry.body_at)
         self.enter(entry, (ARGS,), {})
         effects = in_order(self.effects, self._bodies, self.file)
-        return KernelCode(() if self._is_moved else tuple(self.uses), tuple(effects), self.open)
+        return KernelCode(() if self._is_moved else tuple(self.uses), tuple(self._settled(effects)), self.open)
+
+    def _settled(self, effects: Iterable[Effect]) -> Iterator[Effect]:
+        """Yield the effects; what may not be compiled is lost, unless other code has the same effect."""
+        shown = {(item.index, item.kind, item.core) for item in self._sure}
+        for item in effects:
+            same = {(item.index, item.kind, core) for core in (item.core, "")}
+            is_sure = item.kind == "lost" or not shown.isdisjoint(same)
+            yield item if is_sure else Effect(item.index, "lost", item.span, item.core, "it may not be compiled")
 
     # -- notes ---------------------------------------------------------------------------------------------------------
 
@@ -149,12 +160,13 @@ class KernelWalk:
 
     def use(self, index: int, kind: UseKind, span: Span) -> None:
         """Record a use of an argument."""
-        conditional = self.branches > 0 or self._is_conditional(span.start)
+        conditional = self.branches > 0 or self._may_be_absent(span.start)
         self.uses[ArgumentUse(index, kind, span, one_core(self.core), conditional)] = None
 
-    def _is_conditional(self, offset: int) -> bool:
-        """Whether a character may not be compiled on its core."""
-        return not all(item in self._given or is_of_core(item) for item in self.file.conditions(offset))
+    def _may_be_absent(self, offset: int) -> bool:
+        """Whether a character of the followed code may not be compiled on its core."""
+        conditions = self.file.conditions(offset)
+        return self._is_absent or not all(item in self._given or is_of_core(item) for item in conditions)
 
     def effect(self, refs: Refs, kind: EffectKind, span: Span, reason: str = "") -> None:
         """Record an access to the memory of an argument."""
@@ -164,6 +176,8 @@ class KernelWalk:
         for index in sorted(found):
             effect = Effect(index, kind, span, one_core(self.core), reason)
             self.effects.setdefault(effect, {})[self._spot] = None
+            if not self._may_be_absent(span.start):
+                self._sure.add(effect)
 
     def lose(self, refs: Refs, reason: str, span: Span) -> None:
         """Record that unfollowed code has these."""
@@ -187,7 +201,8 @@ class KernelWalk:
         known = {parameters[at].name: number for at, number in numbers.items() if at < len(parameters) and takes_all}
         core = both(self.core, function.core)
         numbered = tuple(sorted(known.items()))
-        call = Call((function.name, function.body_at), arguments, numbered, core, self.branches > 0)
+        place = function.name, function.body_at
+        call = Call(place, arguments, numbered, core, self.branches > 0, self._is_absent)
         everything = frozenset(ref for refs in arguments for ref in refs)
         if call in self._known:
             return self._known[call]
@@ -215,7 +230,7 @@ class KernelWalk:
         return frame.returned
 
     def _follow(self, frame: Frame, number: int) -> None:
-        outer, spot, branches = self.core, self._spot, self.branches
+        outer, spot, branches, is_absent = self.core, self._spot, self.branches, self._is_absent
         while frame.queue:
             index = heapq.heappop(frame.queue)
             frame.waiting.discard(index)
@@ -228,10 +243,11 @@ class KernelWalk:
             piece = frame.pieces.piece(index)
             self.core = both(frame.core, piece.core)
             self._spot = Spot(number, index)
-            self.branches = branches + (frame.pieces.is_branch(index) or self._is_conditional(piece.code_at))
+            self.branches, self._is_absent = branches + frame.pieces.is_branch(index), is_absent
+            self._is_absent = self._may_be_absent(piece.code_at)
             if self.core != DEAD:
                 self._apply(self, frame, piece.block, tokens)
-        self.core, self._spot, self.branches = outer, spot, branches
+        self.core, self._spot, self.branches, self._is_absent = outer, spot, branches, is_absent
 
     def _lose_in_macros(self, frame: Frame) -> None:
         """Lose the variables that occur in the bodies of macros used by a function."""

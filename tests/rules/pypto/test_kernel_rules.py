@@ -179,6 +179,34 @@ def test_a_kernel_that_writes_an_input() -> None:
     ]
 
 
+MARK = "static void mark(__gm__ int64_t *args) { " + tensor(1) + " TSTORE(b, tile); }\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "#ifdef DEBUG\nTSTORE(b, tile);\n#endif\n",
+        "#ifdef DEBUG\nmark(args);\n#endif\n",
+        "#if DEBUG\nTSTORE(b, tile);\n#else\nuse(n);\n#endif\n",
+    ],
+)
+def test_an_input_that_a_kernel_may_not_write(body: str) -> None:
+    assert found("", "PTO117", others={ADD: MARK + kernel(f"{SOUND}\n{body}")}) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "#ifdef DEBUG\nTSTORE(b, tile);\n#endif\nTSTORE(b, tile);",
+        "#ifdef DEBUG\nmark(args);\n#endif\nmark(args);",
+        "#if defined(__DAV_VEC__)\nmark(args);\n#endif\n",
+        "if (n) mark(args);",
+    ],
+)
+def test_an_input_that_a_kernel_writes_beside_a_condition(body: str) -> None:
+    assert len(found("", "PTO117", others={ADD: MARK + kernel(f"{SOUND}\n{body}")})) == 1
+
+
 ANOTHER = [
     "b = other; TSTORE(b, tile);",
     "TASSIGN(b, other); TSTORE(b, tile);",

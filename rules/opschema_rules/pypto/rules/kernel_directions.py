@@ -22,8 +22,9 @@ def kernel_direction(program: Program) -> Iterator[Diagnostic]:
     Signatures do not show this, if they repeat the same mistake.
 
     The C++ of all kernels of the task is followed from `args[i]` through casts, pointers and helpers to what loads, stores,
-    reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, or for
-    `add_inout` and `add_no_dep`, which also serve to order tasks. Memory through which the cores of a task or several ranks
+    reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, where only
+    code under an `#if` that does not enclose the entry does it, or for `add_inout` and `add_no_dep`, which also serve to order
+    tasks. Memory through which the cores of a task or several ranks
     exchange data (the buffer of a `TPipe`, what `TPUT` and `TNOTIFY` write on another rank) does not show a direction. An
     output that the runtime allocates and no kernel takes is valid: it only orders tasks. An output that a kernel reads and writes
     is never reported, as the order of these is not known. Nothing is said of outputs that are not written if the task passes
