@@ -53,6 +53,7 @@ class Statements(Walk):
             self.notes.lose_payloads("`goto` is not followed", function.span)
             self.beyond.clear()
             self.needed.clear()
+            self.certain.clear()
 
     def enter(
         self,

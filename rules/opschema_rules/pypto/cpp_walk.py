@@ -126,6 +126,7 @@ class Walk(ABC):
         self.taken: dict[int, Span] = {}
         self.beyond: dict[Span, Beyond | None] = {}
         self.needed: dict[Span, Needed] = {}
+        self.certain: dict[int, Span] = {}
         self.reached: set[int] = set()
         self.passed_on: dict[int, str] = {}
         self.graphs: dict[int, str] = {}
@@ -215,8 +216,12 @@ class Walk(ABC):
         return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
 
     def need(self, kind: Literal["tensor", "scalar"], index: int, at: Span) -> None:
-        """Record an argument of the orchestration that is taken in every run."""
-        if not self.may_not_run and not self.loops and not self.unsure:
+        """Record an argument of the orchestration that is taken in every run, or in every run that turns some loops."""
+        if self.may_not_run or self.unsure:
+            return
+        if kind == "tensor":
+            self.certain.setdefault(index, at)
+        if not self.loops:
             self.needed.setdefault(at, Needed(kind, index, at))
 
     def take(self, found: Beyond | None, at: Span) -> None:

@@ -157,11 +157,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """An orchestration function, including the submits of functions that it calls.
 
     ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first,
-    ``needed`` the arguments that it takes whenever it runs, ``beyond`` the outputs that it takes of tasks that have fewer
-    (:mod:`opschema_rules.pypto.cpp_plain` says which of both are sure); ``expected`` is ``expected_arg_count`` of the
-    configuration beside it, -1 without. ``unresolved`` says why it may submit more than is known; empty when it does not. ``names``
-    are those that the runtime's headers or the file have to declare, ``misfits`` calls that cannot be right, ``scalars`` its own
-    scalars that it reads as one type.
+    ``certain`` those that it takes under no condition but those of loops, ``needed`` the arguments that it takes whenever it runs,
+    ``beyond`` the outputs that it takes of tasks that have fewer (:mod:`opschema_rules.pypto.cpp_plain` says which of the latter
+    two are sure); ``expected`` is ``expected_arg_count`` of the configuration beside it, -1 without. ``unresolved`` says why it may
+    submit more than is known; empty when it does not. ``names`` are those that the runtime's headers or the file have to declare,
+    ``misfits`` calls that cannot be right, ``scalars`` its own scalars that it reads as one type.
     """
 
     name: str
@@ -176,6 +176,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     names: tuple[Name, ...] = ()
     misfits: tuple[Misfit, ...] = ()
     scalars: tuple[ScalarRead, ...] = ()
+    certain: tuple[tuple[int, Span], ...] = ()
 
 
 class Orchestration(msgspec.Struct, frozen=True, array_like=True):

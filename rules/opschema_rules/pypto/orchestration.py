@@ -58,13 +58,26 @@ def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str,
     found = (item for item in walk.beyond.values() if item is not None)
     beyond = tuple(item for item in found if not conditions(item.span.start))
     needed = tuple(item for item in walk.needed.values() if not conditions(item.span.start))
+    certain = tuple(item for item in sorted(walk.certain.items()) if not conditions(item[1].start))
     reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
     names = dict(item for part in (*graphs, walk) for item in part.checks.names.items())
     wrong = {item.span: item for part in graphs for item in part.checks.misfits.values() if item.kind in PLAIN}
     misfits = tuple({**wrong, **walk.checks.misfits}.values())
     scalars = _scalars(node)
     return Entry(
-        name, node.span, submits, uses, taken, expected, reason, beyond, needed, tuple(names.values()), misfits, scalars
+        name,
+        node.span,
+        submits,
+        uses,
+        taken,
+        expected,
+        reason,
+        beyond,
+        needed,
+        tuple(names.values()),
+        misfits,
+        scalars,
+        certain,
     )
 
 

@@ -56,6 +56,48 @@ def test_a_signature_that_is_too_short_is_told_where_it_stands() -> None:
     assert found("aicpu_orchestration_entry", "D.IN, D.IN") == [("PTO114", "[D.IN, D.IN]", message)]
 
 
+TAKEN = "use(orch_args.tensor(3));"
+
+
+def beyond(body: str, before: str = "") -> list[str]:
+    files = PACK.example([("cpp", body)])
+    linted = lint_files([PACK], {**files, SOURCE: before + files[SOURCE]}, ["PTO114"])
+    return [item.message for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"if (orch_args.tensor_count() > 3) {{ {TAKEN} }}",
+        f"if (orch_args.tensor_count() < 4) return; {TAKEN}",
+        "for (int i = 0; i < 5; i++) { if (i >= orch_args.tensor_count()) break; use(orch_args.tensor(i)); }",
+        f"#ifdef WITH_BIAS\n{TAKEN}\n#endif",
+        f"if constexpr (kBias) {{ {TAKEN} }}",
+        f"if (kBias) {TAKEN}",
+        "auto &x = kBias ? orch_args.tensor(3) : orch_args.tensor(0);",
+        f"switch (n) {{ case 1: {TAKEN} }}",
+        f"CHECK_COUNT(orch_args, 4); {TAKEN}",
+    ],
+)
+def test_a_tensor_that_is_taken_under_a_condition(body: str) -> None:
+    assert beyond(f"{body}\n", "constexpr bool kBias = false;\n") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TAKEN,
+        f"if (n) {{ use(orch_args.tensor(0)); }} {TAKEN}",
+        "for (int i = 0; i < 4; i++) { use(orch_args.tensor(i)); }",
+        f"#ifdef WITH_BIAS\nuse(n);\n#endif\n{TAKEN}",
+        f"if (n) {{ {TAKEN} }} {TAKEN}",
+    ],
+)
+def test_a_tensor_that_is_taken_beside_a_condition(body: str) -> None:
+    message = "the signature has 3 entries, and the orchestration takes tensor 3: declare it"
+    assert beyond(f"{body}\n") == [message]
+
+
 @pytest.mark.parametrize("signature", ["D.IN, D.IN, D.OUT, D.OUT", "*REST", ""])
 def test_a_signature_that_may_be_long_enough(signature: str) -> None:
     assert found("aicpu_orchestration_entry", signature) == []

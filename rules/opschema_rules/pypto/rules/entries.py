@@ -109,7 +109,8 @@ def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
     """An orchestration that reads more tensors than its signature declares.
 
     `orch_args.tensor(3)` is the fourth entry of the orchestration's signature. After the last entry there is no tensor: the
-    runtime copies none, and the orchestration reads arbitrary memory. Scalars have no entry, as they are not tensors.
+    runtime copies none, and the orchestration reads arbitrary memory. Scalars have no entry, as they are not tensors. A tensor
+    that is only taken in a branch or behind a `return`, which may ask for the number of tensors, is not reported.
 
     Bad:
 
@@ -133,9 +134,9 @@ def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
     """
     part = program.orchestration
     entry = part.entry if part is not None else None
-    if part is None or entry is None or not entry.arguments:
+    if part is None or entry is None or not entry.certain:
         return
-    index, span = max(entry.arguments)
+    index, span = max(entry.certain)
     signature = part.signature
     if signature is None or not signature.slots or index < len(signature.slots):
         return
