@@ -9,7 +9,7 @@ from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_declarations import kernel_of
 from opschema_rules.pypto.cpp_numbers import item_of, keeps_bits
 from opschema_rules.pypto.cpp_scalars import type_of_scalar
-from opschema_rules.pypto.cpp_state import EMPTY, LOST, Scope, State
+from opschema_rules.pypto.cpp_state import EMPTY, LOST, SEVERAL, Scope, State
 from opschema_rules.pypto.cpp_values import (
     OTHER,
     UNKNOWN,
@@ -282,6 +282,7 @@ class Calls:
                 state.lose(owner.number, "a pack of arguments is added", node.span)
         elif name == "reset":
             state.held[owner.number] = EMPTY
+            state.compiled -= {owner.number}
         else:
             count = values[-1].value if name == "add_scalars" and values and isinstance(values[-1], Number) else -1
             state.add(owner.number, [Slot("scalar", node.span, count=count)])
@@ -313,6 +314,8 @@ class Calls:
             return OTHER
         held = values[at] if at is not None else None
         self._submitted(values)
+        if isinstance(held, Object) and self.walk.directives and held.number in state.compiled:
+            state.lose(held.number, SEVERAL, node.span)
         payloads = state.payloads(held.number) if isinstance(held, Object) else LOST
         payloads = frozenset(_located(payload, node) for payload in payloads)
         self.walk.spend(sum(8 + len(payload.slots) for payload in payloads))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import truth
-from opschema_rules.pypto.cpp_state import Scope, State
+from opschema_rules.pypto.cpp_state import SEVERAL, Scope, State
 from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 
@@ -39,8 +41,11 @@ def _way(walk: Walk, node: CppNode | None, scope: Scope, state: State) -> State 
 
 
 def preprocessed(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:
-    """Follow ``#if`` and its branches: each is one path, in the enclosing scope."""
+    """Follow ``#if`` and its branches: each is one path, in the enclosing scope. An object that two of them fill is lost, as their
+    conditions may depend on each other.
+    """
     walk.branches += 1
+    walk.directives += 1
     ways: list[State | None] = []
     current: CppNode | None = node
     while current is not None:
@@ -56,7 +61,21 @@ def preprocessed(walk: Walk, node: CppNode, scope: Scope, state: State) -> State
             ways.append(state.copy())
         current = other
     walk.branches -= 1
-    return walk.joined(ways)
+    walk.directives -= 1
+    found = walk.joined(ways)
+    if found is not None:
+        differing = _differing([way for way in ways if way is not None])
+        for number in differing & state.compiled:
+            found.lose(number, SEVERAL, node.span)
+        found.compiled |= differing
+    return found
+
+
+def _differing(ways: Sequence[State]) -> set[int]:
+    """Return the objects that hold something else after some of the branches of an ``#if``."""
+    first, *others = ways
+    pairs = ((number, held, way.held.get(number, held)) for way in others for number, held in first.held.items())
+    return {number for number, held, other in pairs if other is not held and other != held}
 
 
 def switch(walk: Walk, node: CppNode, around: Scope, state: State) -> State | None:

@@ -20,6 +20,9 @@ MAX_SLOTS = 1_000
 ANY = -2
 """Stands for any of the orchestration's own tensors."""
 
+SEVERAL = "more than one `#if` fills it"
+"""The reason why the contents of an object are not known if several conditions of directives decide about them."""
+
 EMPTY: frozenset[Payload] = frozenset({Payload()})
 LOST: frozenset[Payload] = frozenset({Payload((), "its arguments are not followed")})
 
@@ -30,7 +33,7 @@ class State:
 
     ``used`` are the orchestration's own tensors that anything may have used, ``written`` those that it may have written
     without having read them; with ``ANY`` among them that may be all. ``turned`` are the objects whose
-    alternatives are those of loops, of which it is not known how often they turn.
+    alternatives are those of loops, of which it is not known how often they turn, ``compiled`` those of branches of an ``#if``.
     """
 
     values: dict[int, Value] = field(default_factory=dict)
@@ -38,15 +41,17 @@ class State:
     used: frozenset[int] = field(default=frozenset(), compare=False)
     written: frozenset[int] = field(default=frozenset(), compare=False)
     turned: frozenset[int] = field(default=frozenset(), compare=False)
+    compiled: frozenset[int] = field(default=frozenset(), compare=False)
 
     def copy(self) -> State:
         """Return a copy for another path from here."""
-        return State(dict(self.values), dict(self.held), self.used, self.written, self.turned)
+        return State(dict(self.values), dict(self.held), self.used, self.written, self.turned, self.compiled)
 
     def become(self, other: State) -> None:
         """Continue as another state."""
         self.values, self.held = other.values, other.held
-        self.used, self.written, self.turned = other.used, other.written, other.turned
+        self.used, self.written = other.used, other.written
+        self.turned, self.compiled = other.turned, other.compiled
 
     def within(self, outer: State) -> State:
         """Return the state without variables that another state does not have."""
@@ -56,6 +61,7 @@ class State:
             self.used,
             self.written,
             self.turned,
+            self.compiled,
         )
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -160,6 +166,7 @@ def _join(found: State, other: State, within: State) -> None:
     found.used |= other.used
     found.written |= other.written
     found.turned |= other.turned
+    found.compiled |= other.compiled
 
 
 def _limited(payloads: frozenset[Payload]) -> frozenset[Payload]:

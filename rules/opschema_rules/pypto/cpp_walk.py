@@ -136,7 +136,7 @@ class Walk(ABC):
         self.converting: set[int] = set()
         self._skipped: set[int] = set()
         self.jumps = False
-        self.branches = self.loops = self.unsure = 0
+        self.branches = self.loops = self.unsure = self.directives = 0
         self.turns: list[Turn] = []
         self._numbers = self._depth = 0
         self._frames: list[Frame] = []

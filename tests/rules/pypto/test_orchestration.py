@@ -153,11 +153,25 @@ def test_what_is_not_followed_is_not_guessed(body: str) -> None:
         ("#ifdef X\np.add_input(a);\n#elif defined(Y)\np.add_input(b);\n#else\np.add_input(c);\n#endif\n",
          "in 0 | in 1 | in 2"),
         ("#if 0\np.add_input(a);\n#endif\np.add_input(b);", "in 1"),
+        ("#if X\np.add_input(a);\n#if Y\np.add_input(b);\n#endif\n#endif\n", " | in 0 | in 0, in 1"),
+        ("#if X\np.add_input(a);\n#endif\n#if X\nuse(n);\n#endif\np.add_input(b);", "in 0, in 1 | in 1"),
+        ("#if X\np.add_input(a);\n#endif\np.reset();\n#if X\np.add_input(b);\n#endif\n", " | in 1"),
+        ("#if X\np.add_input(a);\n#endif\n#if 0\np.add_input(b);\n#endif\n", " | in 0"),
+        ("#ifdef X\np.add_input(a);\n#endif\n#ifndef X\np.add_input(b);\n#endif\n", "?"),
+        ("#if X > 2\np.add_input(a);\n#endif\np.add_output(c);\n#if X <= 2\np.add_scalar(1);\n#endif\n", "?"),
         ("p.add_input(a); goto end; p.add_input(b); end:", "?"),
     ],
 )  # fmt: skip
 def test_each_way_is_an_alternative(body: str, expected: str) -> None:
     assert payloads(f"{body}\n{RUN}") == [expected]
+
+
+def test_a_submit_under_a_condition_of_the_preprocessor_may_exclude_what_another_added() -> None:
+    added = "#if X\np.add_input(a);\n#endif\n"
+    assert payloads(f"{added}#if !X\np.add_input(b);\n{RUN}\n#endif\n") == ["?"]
+    assert payloads(f"#if X\np.add_input(a);\n{RUN}\n#endif\n") == ["in 0"]
+    twice = "#if X\nCoreTaskArgs q; q.add_input(a);\n#else\nCoreTaskArgs q;\n#endif\n"
+    assert payloads(f"{twice}#if !X\nq.add_input(b);\n#endif\nrt_submit_aiv_task(0, q);") == ["?"]
 
 
 def test_a_declaration_in_every_branch_of_the_preprocessor_is_one_variable() -> None:

@@ -24,6 +24,21 @@ def test_an_empty_signature_is_none() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "codes"),
+    [
+        ("#ifdef A", "#ifndef A", []),
+        ("#if A >= 3", "#if A < 3", []),
+        ("#if A == 1", "#if A == 2", []),
+        ("#if 0", "#ifdef A", ["PTO102"]),
+    ],
+)
+def test_tensors_of_several_preprocessor_conditions_are_not_counted(one: str, other: str, codes: list[str]) -> None:
+    added = "p.add_input(orch_args.tensor(3).ref());\n#endif\n"
+    body = f"{THREE}{one}\n{added}{other}\n{added}rt_submit_aiv_task(0, p);\n"
+    assert lint(program(signed("IN, IN, OUT"), body), "PTO102").codes() == codes
+
+
 def test_a_signature_is_added_as_the_dict_is_laid_out() -> None:
     one_line = kernels("")
     assert fixed(program(one_line), "PTO101") == one_line.replace('"aiv"}', '"aiv", "signature": [D.IN, D.IN, D.OUT]}')
