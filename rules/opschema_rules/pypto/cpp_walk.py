@@ -202,7 +202,9 @@ class Walk(ABC):
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
         """Record a submit; ``turned`` if its payload depends on the number of iterations of a loop."""
-        found = msgspec.structs.replace(found, conditional=self.may_not_run, looped=self.loops > 0)
+        found = msgspec.structs.replace(
+            found, conditional=self.may_not_run, looped=self.loops > 0, absent=self.directives > 0
+        )
         self.notes.submit(found, state, turned=turned)
 
     def use(self, found: Use, state: State) -> None:

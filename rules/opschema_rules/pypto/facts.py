@@ -63,6 +63,7 @@ class Submit(msgspec.Struct, frozen=True, array_like=True):
     they would run; ``conditional`` when it stands in a branch, ``looped`` when in a loop. Turns of a loop that can be
     counted are submits of their own where they differ. ``first`` are the orchestration's own tensors in its payloads that
     nothing has used before, whichever way was gone; ``fresh`` those that nothing may have written without having read them.
+    ``absent`` when it stands under an ``#if``, and may not be compiled.
     """
 
     api: str
@@ -74,6 +75,7 @@ class Submit(msgspec.Struct, frozen=True, array_like=True):
     looped: bool = False
     first: tuple[int, ...] = ()
     fresh: tuple[int, ...] = ()
+    absent: bool = False
 
 
 class Use(msgspec.Struct, frozen=True, array_like=True):

@@ -52,6 +52,7 @@ def found(config: str, body: str = "") -> list[tuple[str, str]]:
         ("rt_submit_aiv_task(orch_args.scalar(0), p);", []),
         ("for (int i = 0; i < n; i++) rt_submit_aiv_task(i, p);", []),
         ("for (int i = 0; i < 2; i++) rt_submit_aiv_task(i, p);", [('"aic"', "i")]),
+        ("#if CUBE\nrt_submit_aic_task(1, p);\n#else\nrt_submit_aiv_task(1, p);\n#endif", []),
     ],
 )
 def test_cores(body: str, expected: list[tuple[str, str]]) -> None:
@@ -68,6 +69,9 @@ def test_cores(body: str, expected: list[tuple[str, str]]) -> None:
         ("if (n) return; rt_submit_aiv_task(2, p);", [("2", "warning")]),
         ("while (n) rt_submit_aiv_task(2, p);", [("2", "warning")]),
         ("rt_submit_aiv_task(2, p); elsewhere(orch_args);", [("2", "warning")]),
+        ("#ifdef FAST\nrt_submit_aiv_task(2, p);\n#endif", []),
+        ("#define FAST 0\n#if FAST\nrt_submit_aiv_task(2, p);\n#else\nrt_submit_aiv_task(3, p);\n#endif", []),
+        ("#ifdef FAST\nuse(n);\n#endif\nrt_submit_aiv_task(2, p);", [("2", "error")]),
         ("rt_submit_aiv_task(INVALID_KERNEL_ID, p);", []),
         ("rt_submit_aiv_task(UNKNOWN_ID, p);", []),
     ],

@@ -22,7 +22,8 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
 
     * two kernels of one program have the same `func_id`: the later one takes the place of the earlier;
     * a task names a number that no kernel has. In a branch or loop, where it may never be submitted, that is a warning, and
-      an info where several programs share the orchestration, as each registers what its cases need;
+      an info where several programs share the orchestration, as each registers what its cases need. Tasks under an `#if` are
+      not reported;
     * a task runs a kernel on the cube core (`rt_submit_aic_task`, the first field of `MixedKernels`) that is built for vector
       cores, or the other way round.
 
@@ -82,14 +83,14 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
     named = [(submit, item) for submit in entry.submits for item in submit.kernels]
     for submit, item in named:
         sure = not submit.conditional and not submit.looped
-        if item.value is not None and _is_nowhere(program, item.value):
+        if item.value is not None and not submit.absent and _is_nowhere(program, item.value):
             severity = Severity.ERROR if sure and not entry.unresolved else Severity.WARNING
             severity = Severity.INFO if part.shared and not sure else severity
             yield _unknown(program, item, Place(part.source, item.span), severity)
     runs: dict[Kernel, list[KernelId]] = {}
-    for _, item in named:
+    for submit, item in named:
         kernel = program.kernel(item.value)
-        if kernel is not None:
+        if kernel is not None and not submit.absent:
             runs.setdefault(kernel, []).append(item)
     for kernel in program.kernels:
         yield from _cores(kernel, list(dict.fromkeys(runs.get(kernel, ()))), part.source)
