@@ -57,9 +57,11 @@ def add_fields(file: PythonFile, fields: Expr, new: Mapping[str, str], behind: s
     indent = _line_start(source, key.start)
     quote = source[key.start] if source[key.start] in "\"'" else '"'
     text = _between(indent).join(f"{quote}{name}{quote}: {value}" for name, value in new.items())
-    if not matched["comma"]:
-        return Edit(Span(end, end), f"{_between(indent)}{text}")
     alone = indent is not None and bool(matched["end"])
+    if not matched["comma"]:
+        behind_comment = matched.end("rest") if alone and matched["rest"].strip() else end
+        kept = source[end:behind_comment]
+        return Edit(Span(end, behind_comment), f",{kept}{indent}{text}" if kept else f"{_between(indent)}{text}")
     at = matched.end("rest") if alone else matched.end("comma")
     return Edit(Span(at, at), f"{indent}{text}," if alone else f" {text},")
 
