@@ -19,7 +19,7 @@ from opschema_cli.source.text import NestedSpans, Source, Span, holds_word, may_
 
 T = TypeVar("T")
 
-FACTS_VERSION = 15
+FACTS_VERSION = 16
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"

@@ -184,7 +184,7 @@ class _Scopes:
                 parts.uses.append((holder, *head))
         else:
             self.visit(node, parts)
-            self.changes.stored(node, "write", _item_key(node) or "")
+            self.changes.stored(node, "write", _key(node) or "")
 
     def if_(self, node: Statement, parts: Parts) -> None:
         outer = self.guard, self.level
@@ -261,7 +261,7 @@ class _Scopes:
                 parts.deleted.append(target.text)
             else:
                 self.visit(target, parts)
-                self.changes.stored(target, "delete", _item_key(target) or "")
+                self.changes.stored(target, "delete", _key(target) or "")
 
     def global_(self, node: Statement, parts: Parts) -> None:
         parts.deleted += node.names
@@ -479,11 +479,13 @@ def _target_names(expr: Expr) -> Iterator[Expr]:
 
 def _item_key(target: Expr) -> str | None:
     """Return the constant string of ``name["key"]``; None for anything else."""
-    if target.kind != "subscript":
-        return None
-    holder, *index = target.items
-    key = index[0].value if len(index) == 1 else None
-    return key if holder.kind == "name" and isinstance(key, str) else None
+    return _key(target) if target.kind == "subscript" and target.items[0].kind == "name" else None
+
+
+def _key(target: Expr) -> str | None:
+    """Return the constant string of an index, ``x["key"]``; None for anything else."""
+    key = target.items[1].value if target.kind == "subscript" and len(target.items) == 2 else None
+    return key if isinstance(key, str) else None
 
 
 def _leaves(block: Sequence[Statement]) -> bool:

@@ -173,3 +173,11 @@ def test_long_files_take_linear_time(line: str) -> None:
     start = time.process_time()
     changes("S = 1\n" + line * 10_000)
     assert time.process_time() - start < 10
+
+
+def test_keys_of_inner_containers() -> None:
+    file = Project(Workspace(Path("/nowhere"), {"a.py": "S[0]['a'] = 1\nS[0]['b'] += 1\ndel S[0]['c']\n"})).python(
+        "a.py"
+    )
+    assert file is not None
+    assert [(item.depth, item.key) for item in file.facts.changes] == [(2, "a"), (2, "b"), (2, "c")]
