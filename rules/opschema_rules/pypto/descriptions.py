@@ -17,6 +17,7 @@ from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program as Modules
 from opschema_cli.source.python import Expr
 from opschema_rules.pypto.built_programs import BUILDS, BuiltPrograms
+from opschema_rules.pypto.description_changes import may_change
 from opschema_rules.pypto.fixed_lists import is_fixed
 from opschema_rules.pypto.model import Contract, Kernel, OrchestrationPart, Program
 from opschema_rules.pypto.records import Record, fields_of, record_of, records_of
@@ -115,7 +116,7 @@ class _Reader(msgspec.Struct, frozen=True):
         program.unnumbered = [self._kernel(body, program, item) for item in records if _is_unnumbered(item)]
         identified = all(item.func_id is not None for item in program.kernels)
         complete = is_complete and identified and len(known) == len(records)
-        program.whole = complete and not _adds_kernels(body.file.source.text)
+        program.whole = complete and not _adds_kernels(body.file.source.text) and not may_change(body.file)
         if keys[0] in fields:
             program.orchestration = self._orchestration(body, program, fields[keys[0]][1])
         return program

@@ -13,6 +13,7 @@ from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import BoundArgument, EnumMember, ExternalName, Value
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
+from opschema_rules.pypto.description_changes import may_change
 from opschema_rules.pypto.model import Declared, Direction, Signature
 from opschema_rules.pypto.records import Record, bound
 
@@ -35,7 +36,7 @@ class Signatures(msgspec.Struct, frozen=True):
     def of_record(self, body: Body, record: Record) -> Signature | None:
         """Return the signature of a dict; None if it has none."""
         fields = record.fields
-        if _sets_signatures(body.file.source.text):
+        if _sets_signatures(body.file.source.text) or may_change(body.file):
             return Signature(next(iter(fields.values()))[1], None, "statements of the file set it")
         if record.computed is not None:
             return self._of_computed(record, record.computed)
@@ -60,6 +61,8 @@ class Signatures(msgspec.Struct, frozen=True):
 
     def computed(self, expr: Expr, argument: BoundArgument) -> Signature:
         """Return a signature that is not a list of directions: a sum, a comprehension, a call that makes one."""
+        if argument.expr is not None and may_change(argument.frame.body.file, argument.expr):
+            return Signature(expr, None, "it may be changed")
         values = self.evaluator.values(argument)
         items = self.evaluator.elements(argument.frame, values[0]) if len(values) == 1 else None
         if items is None:

@@ -98,6 +98,23 @@ def test_a_tensor_that_is_taken_beside_a_condition(body: str) -> None:
     assert beyond(f"{body}\n") == [message]
 
 
+@pytest.mark.parametrize(
+    ("after", "codes"),
+    [
+        ("ORCHESTRATION.update({'signature': [D.IN, D.IN, D.OUT]})\n", []),
+        ("also = ORCHESTRATION\nalso |= common\n", []),
+        ("import common\ncommon.finish(KERNELS, ORCHESTRATION)\n", []),
+        ("ORCHESTRATION['note'] = [D.IN, D.IN, D.OUT]\n", ["PTO113", "PTO114"]),
+    ],
+)
+def test_an_orchestration_that_other_code_may_change_is_not_known(after: str, codes: list[str]) -> None:
+    linted = [
+        lint_files([PACK], PACK.example([("python", CONFIG % names + after)]), ["PTO113", "PTO114"]).codes()
+        for names in (("aicpu_orchestration_enter", "D.IN"), ("aicpu_orchestration_entry", "D.IN"))
+    ]
+    assert [code for found in linted for code in found] == codes
+
+
 @pytest.mark.parametrize("signature", ["D.IN, D.IN, D.OUT, D.OUT", "*REST", ""])
 def test_a_signature_that_may_be_long_enough(signature: str) -> None:
     assert found("aicpu_orchestration_entry", signature) == []

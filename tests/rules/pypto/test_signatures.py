@@ -101,6 +101,64 @@ def test_a_signature_that_statements_set_is_not_known(text: str) -> None:
     assert lint(program(kernels("") + text.replace("signature", "name"))).codes() == ["PTO101"]
 
 
+FILLED = '"signature": [D.IN, D.IN, D.OUT]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KERNELS[0].update(signature=SIG)\n",
+        "for k in KERNELS:\n    k.update(signature=SIG)\n",
+        "for _, k in enumerate(KERNELS):\n    k['signature'][:] = SIG\n",
+        f"KERNELS[0] = {{**KERNELS[0], {FILLED}}}\n",
+        f"KERNELS[:] = [{{**k, {FILLED}}} for k in KERNELS]\n",
+        f"KERNELS[0] |= {{{FILLED}}}\n",
+        "from _common import finish\nfinish(KERNELS)\n",
+        "import _common\n_common.finish(kernels=KERNELS[0])\n",
+        "first, = KERNELS\nfirst |= common\n",
+        "by_id = {k['func_id']: k for k in KERNELS}\nby_id[0].update(common)\n",
+        "def fill(items):\n    for item in items:\n        item.update(common)\n\n\nfill(KERNELS)\n",
+        "class Filler:\n    def fill(self, items):\n        items[0].update(common)\n\n\nFiller().fill(KERNELS)\n",
+        "list(map(lambda k: k.update(common), KERNELS))\n",
+        "[k.update(common) for k in KERNELS]\n",
+        "KERNELS[0].setdefault(KEY, SIG)\n",
+    ],
+)
+def test_a_kernel_that_other_code_may_change_is_not_known(text: str) -> None:
+    assert lint(program(kernels("") + text)).codes() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cases = [{}]\nfor case in cases:\n    case.update(common)\n",
+        "print(len(KERNELS), sorted(KERNELS))\n",
+        "names = [k['name'] for k in KERNELS]\nnames.append('all')\nregister(names)\n",
+        "for k in KERNELS:\n    k.pop('note', None)\n    k['note'] += 'x'\n",
+        "def named(items):\n    return [item['name'] for item in items]\n\n\nnamed(KERNELS)\n",
+        "KERNELS.append({'func_id': 9, 'source': 'x.cpp', 'core_type': 'aiv'})\n",
+        "import os\nHERE = os.path.dirname(__file__)\nos.path.join(HERE, 'x')\n",
+    ],
+)
+def test_a_kernel_that_other_code_only_reads_is_known(text: str) -> None:
+    assert lint(program(kernels("") + text), "PTO101").codes() == ["PTO101"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "SIG += [D.OUT]\n"),
+        ("OTHER = SIG\nOTHER.append(D.OUT)\n", ""),
+        ("", "from _common import fill\nfill(SIG)\n"),
+    ],
+)
+def test_a_shared_signature_that_is_changed_is_not_known(before: str, after: str) -> None:
+    sig = "SIG = [D.IN, D.IN]\n"
+    assert lint(program(sig + before + kernels(', "signature": SIG') + after)).codes() == []
+    assert lint(program(sig + before + kernels(', "signature": [D.IN, D.IN]') + after)).codes() == ["PTO102"]
+    assert lint(program(sig + kernels(', "signature": SIG'))).codes() == ["PTO102"]
+
+
 def test_a_dict_that_unpacks_another_may_hold_anything() -> None:
     assert lint(program(kernels(", **MORE"))).codes() == []
     assert lint(program(kernels(", SIGNATURE: [D.IN]"))).codes() == []

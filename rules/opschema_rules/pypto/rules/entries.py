@@ -12,6 +12,7 @@ from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.pypto import proofs
+from opschema_rules.pypto.description_changes import may_change
 from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_code import arguments_of
 from opschema_rules.pypto.kernel_walk import ENTRY
@@ -51,7 +52,7 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     part = program.orchestration
-    asked = part is not None and part.entry is None and part.function
+    asked = part is not None and part.entry is None and part.function and not may_change(program.file)
     text = _source_of(part) if part is not None and asked and _is_asked_for(program) else None
     if part is None or text is None or _INCLUDES.search(text):
         return
