@@ -21,7 +21,12 @@ _INDICES = frozenset({"argmax", "argmin", "argsort", "nonzero", "bincount"})
 _BOOLEAN = frozenset(
     {"isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "eq", "ne", "lt", "le", "gt", "ge"}
 )
-_PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "linear", "outer", "addmm", "einsum"})
+_SQUARING = frozenset({"matmul", "mm", "bmm", "linear", "addmm", "einsum"})
+"""Products that have the shape of one factor if the other is square."""
+
+_PRODUCTS = _SQUARING | {"mv", "outer"}
+_TURNED = frozenset({"H", "T", "mH", "mT", "adjoint", "permute", "swapaxes", "swapdims", "t", "transpose"})
+_TYPED = frozenset({"bfloat16", "clone", "contiguous", "detach", "double", "float", "half", "to", "type", "type_as"})
 _JOINED = frozenset({"cat", "concat", "concatenate", "hstack", "vstack"})
 _MORE_DIMENSIONS = frozenset({"unsqueeze", "stack", "one_hot"})
 _RESHAPED = frozenset(
@@ -64,9 +69,9 @@ class _Unlike:
 
     def __init__(self, op: MagiOp, bound: frozenset[str]) -> None:
         self.op = op
-        self.tensors = {
-            ".".join(leaf.path) for leaf in op.lowering.leaves if leaf.is_tensor and leaf.path[0] not in bound
-        }
+        leaves = [leaf for leaf in op.lowering.leaves if leaf.path[0] not in bound]
+        self.given = {".".join(leaf.path) for leaf in leaves}
+        self.tensors = {".".join(leaf.path) for leaf in leaves if leaf.is_tensor}
 
     def told(self, value: Expr) -> tuple[str, bool] | None:
         """Describe the value, and whether it is known to differ from every input tensor."""
@@ -74,7 +79,7 @@ class _Unlike:
             plain = value.text not in ("is", "is-not", "in", "not-in")
             return ("a comparison, which is of truth values", True) if plain else None
         if value.kind == "binary" and value.text == "@" and self._is_tensor(value.items[0]):
-            return "a product of matrices", False
+            return ("a product of matrices", False) if self._is_given(value.items[1]) else None
         if value.kind == "call" and value.items[0].owner is not None:
             return self._called(value, value.items[0].owner, value.items[0].member)
         return None
@@ -89,6 +94,8 @@ class _Unlike:
         more = len(call.args) - (0 if method else 1)
         if name in _SCALAR and (method or self._takes_tensor(call)) and _drops_dimension(call, more):
             return f"`{name}()` over a dimension, which has one less", True
+        if name in _SQUARING and not all(map(self._is_given, call.items[1:])):
+            return None
         return self._named(name, more, method=method or self._takes_tensor(call))
 
     def _named(self, name: str, more: int, *, method: bool) -> tuple[str, bool] | None:
@@ -111,6 +118,17 @@ class _Unlike:
 
     def _is_tensor(self, value: Expr) -> bool:
         return value.kind == "name" and value.text in self.tensors
+
+    def _is_given(self, value: Expr) -> bool:
+        """Whether an operand is a constant or an input, which may be transposed or of another type: a factor that is computed
+        may be square, so that the product keeps the shape of the other one.
+        """
+        value = _followed(self.op.body, value)
+        callee = value.items[0] if value.kind == "call" else value
+        while callee.owner is not None and callee.member in _TURNED | _TYPED:
+            value = callee.owner
+            callee = value.items[0] if value.kind == "call" else value
+        return value.kind == "const" or (value.kind == "name" and value.text in self.given)
 
     def _takes_tensor(self, call: Expr) -> bool:
         given = call.positional()

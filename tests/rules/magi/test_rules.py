@@ -207,6 +207,37 @@ def test_tensors_of_a_dataclass_count_for_the_default_meta() -> None:
     assert told(pair + op("p: Pair", "return p.a + 1, p.b + 1", returns="tuple[Tensor, Tensor]")) == []
 
 
+@pytest.mark.parametrize(
+    "product",
+    [
+        "x @ (w.t() @ w)",
+        "x @ torch.linalg.inv(w)",
+        "torch.matmul(x, x.transpose(-1, -2).matmul(x))",
+        "torch.nn.functional.linear(x, torch.eye(x.shape[-1]))",
+        "torch.nn.functional.linear(x, weight=w.t() @ w)",
+        "x.mm(square)",
+    ],
+)
+def test_a_product_with_a_computed_factor_may_keep_the_shape(product: str) -> None:
+    assert told(op("x: Tensor, w: Tensor", f"square = w.t() @ w\n    return {product}")) == []
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        "x @ w",
+        "x @ w.T.to(x.dtype)",
+        "x @ x.transpose(-1, -2)",
+        "torch.matmul(x, turned)",
+        "torch.nn.functional.linear(x, w, None)",
+        "torch.outer(x, w * 2)",
+    ],
+)
+def test_a_product_with_another_input_has_another_shape(product: str) -> None:
+    text = op("x: Tensor, w: Tensor", f"turned = w.t()\n    return {product}")
+    assert told(text) == [("MAG322", product, DECORATOR)]
+
+
 def test_without_a_stated_contract_only_what_fails_with_both_is_told() -> None:
     both = op("x: Tensor, k: tuple[int, int]")
     one = op("x: Tensor", "x.add_(1)", 'mutates_args=("x",)', "None").replace('"kit::f"', '"kit::g"')
