@@ -20,6 +20,10 @@ _HOLDING |= {"reversed", "set", "sorted", "tuple", "zip"}
 """Functions that change nothing, and whose result may hold their arguments."""
 
 _READING = _HOLDING | {"all", "any", "isinstance", "json.dumps", "len", "max", "min", "print", "repr", "str", "sum"}
+_READING |= {"ChipCallable.build", "CoreCallable.build"}
+_HARNESS = ("simpler", "simpler_setup")
+"""Packages whose functions only read descriptions."""
+
 _GIVING = frozenset({"copy", "get", "items", "pop", "setdefault", "values"})
 """Methods whose result may be a part of the object."""
 
@@ -79,7 +83,9 @@ class _Names:
         self.attributes = {*_DESCRIPTIONS, *(_last(item.target) for item in assigns if "." in item.target)}
         self.fixed = {name for name, value in values if self._is_fixed(value)}
         self.fixed -= {name for name, value in values if not self._is_fixed(value)}
-        self.fixed |= {item.name for scope in scopes for item in scope.imports}
+        imports = [item for scope in scopes for item in scope.imports]
+        self.fixed |= {item.name for item in imports}
+        self.harness = {item.name for item in imports if item.module.partition(".")[0] in _HARNESS}
         self.functions = {item.name: item.params for scope in scopes for item in scope.functions}
         self.inner = {part.start for value in described for part in value.walk() if part.kind == "call"}
         self._next: dict[str, str] = {}
@@ -112,7 +118,7 @@ class _Names:
         if owner is not None and method in _CHANGING:
             if not _is_harmless(call, owner, method):
                 yield from _DESCRIPTIONS if owner.kind == "other" else self.of(owner)
-        elif method not in _GIVING and call.callee not in _READING and call.start not in self.inner:
+        elif method not in _GIVING and not self._only_reads(call):
             yield from (name for param, value in self._passed(call) if param is None for name in self.of(value))
 
     def of(self, expr: Expr) -> Iterator[str]:
@@ -123,6 +129,11 @@ class _Names:
                 yield name
         else:
             yield from (name for part in _parts(expr) for name in self.of(part))
+
+    def _only_reads(self, call: Expr) -> bool:
+        """Whether a call changes no argument, or makes a part of a description."""
+        known = call.callee in _READING or call.callee.partition(".")[0] in self.harness
+        return known or call.start in self.inner
 
     def _group(self, *exprs: Expr) -> None:
         self._join(exprs)

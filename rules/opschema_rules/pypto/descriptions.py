@@ -19,7 +19,7 @@ from opschema_cli.source.python import Expr
 from opschema_rules.pypto.built_programs import BUILDS, BuiltPrograms
 from opschema_rules.pypto.description_changes import may_change
 from opschema_rules.pypto.fixed_lists import is_fixed
-from opschema_rules.pypto.model import Contract, Kernel, OrchestrationPart, Program
+from opschema_rules.pypto.model import Contract, Kernel, OrchestrationPart, Program, Signature
 from opschema_rules.pypto.records import Record, fields_of, record_of, records_of
 from opschema_rules.pypto.scenes import read_scene
 from opschema_rules.pypto.signature_reading import Signatures
@@ -124,7 +124,7 @@ class _Reader(msgspec.Struct, frozen=True):
     def _kernel(self, body: Body, program: Program, item: Record) -> Kernel:
         number = item.fields["func_id"][1].value if "func_id" in item.fields else None
         func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
-        (source, missing), signature = self._source(body, item.fields), self.signatures.of_record(body, item)
+        (source, missing), signature = self._source(body, item.fields), self._signature(body, item)
         written = item.computed is None
         kernel = Kernel(program, item.expr, item.fields, source, signature, func_id, missing=missing, written=written)
         kernel.indexes = self.signatures.indexes(body, item)
@@ -138,9 +138,15 @@ class _Reader(msgspec.Struct, frozen=True):
             return None
         fields, written = item.fields, item.computed is None
         function = fields["function_name"][1].value if "function_name" in fields else ""
-        (source, missing), signature = self._source(body, fields), self.signatures.of_record(body, item)
+        (source, missing), signature = self._source(body, fields), self._signature(body, item)
         name = function if isinstance(function, str) else ""
         return OrchestrationPart(program, expr, fields, source, signature, name, missing=missing, written=written)
+
+    def _signature(self, body: Body, item: Record) -> Signature | None:
+        """Return the signature of a dict; None if it has none."""
+        if may_change(body.file):
+            return Signature(item.expr, None, "code of the file may change it")
+        return self.signatures.of_record(body, item)
 
     # -- sources -------------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ class Signatures(msgspec.Struct, frozen=True):
     def of_record(self, body: Body, record: Record) -> Signature | None:
         """Return the signature of a dict; None if it has none."""
         fields = record.fields
-        if _sets_signatures(body.file.source.text) or may_change(body.file):
+        if _sets_signatures(body.file.source.text):
             return Signature(next(iter(fields.values()))[1], None, "statements of the file set it")
         if record.computed is not None:
             return self._of_computed(record, record.computed)

@@ -152,6 +152,14 @@ def test_a_signature_that_may_be_changed() -> None:
         assert [found(HEAD + code, select=rule) for rule in ("PTO101", "PTO102", "PTO114")] == [[], [], []]
 
 
+def test_a_signature_with_a_name_is_known_to_be_passed_on() -> None:
+    code = PLAIN.replace("CoreCallable.build(signature=[D.IN, D.OUT]", "CoreCallable.build(signature=sig")
+    code = code.replace("    core = ", "    sig = [D.IN]\n    core = ")
+    head = HEAD.replace("from simpler.", "from runtime.")
+    assert len(found(head + code, select="PTO102")) == 1
+    assert found(head + code.replace("    core = ", "    also = sig\n    core = "), select="PTO102") == []
+
+
 def test_another_class_and_an_error_that_is_expected() -> None:
     assert found(f"{HEAD}{PLAIN}\n\nclass ChipCallable:\n    build = staticmethod(dict)\n") == []
     expects = "\ndef test():\n    try:\n        run(build('a5'))\n    except RuntimeError:\n        return\n    assert False\n"

@@ -137,6 +137,7 @@ def test_a_kernel_that_other_code_may_change_is_not_known(text: str) -> None:
         "for k in KERNELS:\n    k.pop('note', None)\n    k['note'] += 'x'\n",
         "def named(items):\n    return [item['name'] for item in items]\n\n\nnamed(KERNELS)\n",
         "KERNELS.append({'func_id': 9, 'source': 'x.cpp', 'core_type': 'aiv'})\n",
+        "from simpler_setup.scene_test import build\nbuild(KERNELS[0]['signature'])\n",
         "import os\nHERE = os.path.dirname(__file__)\nos.path.join(HERE, 'x')\n",
     ],
 )
