@@ -36,7 +36,7 @@ def importing_files(
 ) -> list[str]:
     """Return the files that import a module with one of some ``paths``, or that import from such a file and contain one of its
     ``names``, in three rounds; and those that contain a string ending with one of ``words``, the last parts of the modules'
-    names.
+    names, or with a name in one.
     """
     peek = project.workspace.peek
     waiting = [path for path in project.workspace.files if path.endswith(".py")]
@@ -102,8 +102,8 @@ def _quoting(words: Set[str]) -> Reading[bytes, bool]:
 
 
 def _quotes(data: bytes, words: Collection[bytes]) -> bool:
-    """Whether a text has a string that ends with one of some words, as a part of a dotted name."""
+    """Whether a text has a string that ends with one of some words, or a name in it, as a part of a dotted name."""
     return any(
-        word in data and re.search(rb"""["'](?:[\w.]*\.)?%s["']""" % re.escape(word), data) is not None
+        word in data and re.search(rb"""["'](?:[\w.]*\.)?%s(?:\.\w+)?["']""" % re.escape(word), data) is not None
         for word in words
     )

@@ -13,11 +13,14 @@ from opschema_cli.evaluation.expected_errors import allows_any_error, allows_fai
 from opschema_cli.extension_modules.extensions import Extensions
 from opschema_cli.extension_modules.model import M, Target
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.guarded_code import asked_attributes
+from opschema_cli.source.guarded_code import Asked, asked_attributes
 
 _SETS_MODULES = re.compile(
     r"\bsys\.modules(?:\[[^\]\n]*\]\s*=(?!=)|\.(?:setdefault|update)\()|\bpatch\.dict\(\s*[\"']?sys\.modules[\"']?\s*,"
 )
+
+_PATCHED = re.compile(r"\b(?:patch|setattr)\(\s*[\"']([\w.]+)(?=[\"'])")
+"""An object that is replaced by its full name, which may be a module."""
 
 _QUOTED = re.compile(r"[\"']([\w.]+)(?=[\"'])")
 
@@ -31,9 +34,7 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         """Whether the code allows a missing name: it tests for it, sets it, handles its absence or expects a failure."""
         if any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=False)):
             return True
-        if any(body.file.path.startswith(self._mocked.get(id(module), ())) for module in target.modules):
-            return True
-        return allows_any_error(self.extensions.bodies, body, at)
+        return self.is_mocked(body, target) or allows_any_error(self.extensions.bodies, body, at)
 
     def allows_failure(self, body: Body, at: int) -> bool:
         """Whether the code allows a call to raise: a handler catches it, a test expects it, or it is for another release."""
@@ -47,6 +48,10 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         """Whether Python may set a name of a module, so that its binding is not the function that is called."""
         return any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=True))
 
+    def is_mocked(self, body: Body, target: Target[M]) -> bool:
+        """Whether code of the same folder, or of one around it, may replace a module as a whole."""
+        return any(body.file.path.startswith(self._mocked.get(id(module), ())) for module in target.modules)
+
     def _names(self, target: Target[M], *, is_set: bool) -> Iterator[set[str]]:
         for module in target.modules:
             yield self._asked.get((id(module), True), set())
@@ -55,14 +60,13 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
 
     @cached_property
     def _mocked(self) -> dict[int, tuple[str, ...]]:
-        """The folders with a file that replaces each module (``sys.modules["kit._C"] = ...``)."""
+        """The folders with a file that replaces each module (``sys.modules["kit._C"] = ...``, ``patch("kit._C")``)."""
         found: dict[int, tuple[str, ...]] = {}
         for file in self.extensions.bodies.files:
             text = file.source.text
             sets = "sys.modules" in text and _SETS_MODULES.search(text) is not None
-            names = set(_QUOTED.findall(text)) if sets else set[str]()
-            for module in self.extensions.modules if names else ():
-                if module.name in names:
+            for name in set((_QUOTED if sets else _PATCHED).findall(text)):
+                for module in self._modules(self.extensions.names.full_meaning(name)):
                     found[id(module)] = (*found.get(id(module), ()), file.path.rpartition("/")[0])
         return found
 
@@ -72,8 +76,21 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         found: dict[tuple[int, bool], set[str]] = {}
         bodies = self.extensions.bodies
         for body in (body for file in bodies.files for body in bodies.of(file)):
-            for holder, name, is_set in asked_attributes(body):
-                target = self.extensions.meaning(body, holder)
-                for module in target.modules if target is not None and not target.name else ():
-                    found.setdefault((id(module), is_set), set()).add(name)
+            for asked in asked_attributes(body):
+                for module, name in self._named(body, asked):
+                    found.setdefault((id(module), asked.is_set), set()).add(name)
         return found
+
+    def _named(self, body: Body, asked: Asked) -> Iterator[tuple[M, str]]:
+        """Yield the modules, with the name in each, that code tests or sets."""
+        names, full = self.extensions.names, asked.holder.value
+        if isinstance(full, str):
+            target = names.full_meaning(f"{full}.{asked.name}")
+            yield from ((module, target.name) for module in target.modules if target.name) if target else ()
+        else:
+            yield from ((module, asked.name) for module in self._modules(names.value(body, asked.holder)))
+
+    @staticmethod
+    def _modules(target: Target[M] | None) -> tuple[M, ...]:
+        """Return the modules that are meant; none for a name in them."""
+        return target.modules if target is not None and not target.name else ()

@@ -38,6 +38,7 @@ class ModuleCall(msgspec.Struct, Generic[M], frozen=True, eq=False):
     def may_fail(self) -> bool:
         """Whether the code allows it to fail, or may call another function."""
         other = self.target.is_elsewhere or self.guards.is_replaced(self.target)
+        other = other or self.guards.is_mocked(self.body, self.target)
         other = other or self.guards.extensions.may_be_another(self.body.file.path, self.target)
         return other or self.guards.allows_failure(self.body, self.call.start)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import LEAVING, Condition, Expr, Statement
@@ -20,7 +21,10 @@ _LINES_BACK = 300
 _LEAVES = re.compile(r"\b(?:return|raise|continue|break|skip|(?:sys\.|os\.)?_?exit)\b")
 _CHOICE = re.compile(r"\b(?:and|or|if)\b")
 _EXPECTS_ERROR = re.compile(r"\s*(?:async\s+)?with\b.*\b(?:suppress|raises|assertRaises\w*)\b")
-_ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
+_SETS = frozenset({"setattr", "object", "patch", "multiple"})
+"""Last words of functions that set an attribute, those of ``mock.patch`` included."""
+
+_ACCESS = _SETS | {"hasattr", "getattr", "delattr"}
 
 
 def is_conditional(body: Body, start: int) -> bool:
@@ -162,19 +166,39 @@ def _clauses(text: str, spans: Iterable[Span]) -> Iterator[str]:
         yield clause
 
 
-def asked_attributes(body: Body) -> Iterator[tuple[str, str, bool]]:
-    """Yield each object, the name of the attribute that is tested or set on it, and whether it is set; the name is empty if it
-    is computed.
+class Asked(NamedTuple):
+    """An attribute that code tests or sets: its object, which is a string if that names the object in full (``"kit._C"``); its
+    name, empty if it is computed; and whether it is set.
     """
+
+    holder: Expr
+    name: str
+    is_set: bool
+
+
+def asked_attributes(body: Body) -> Iterator[Asked]:
+    """Yield the attributes of objects that the calls and assignments of a body test or set."""
     for call in body.scope.calls:
-        last = call.items[0].member
-        given = call.positional() if last in _ACCESS else []
-        if len(given) >= 2 and given[0].kind == "name":
-            if isinstance(given[1].value, str):
-                yield given[0].text, given[1].value, last in ("setattr", "object")
-            elif last == "setattr":
-                yield given[0].text, "", True
+        if call.items[0].member in _ACCESS:
+            yield from _asked_by(call)
     for item in body.scope.assigns:
         holder, _, name = item.target.rpartition(".")
         if holder:
-            yield holder, name, True
+            yield Asked(Expr("name", item.start, item.start + len(holder), holder), name, is_set=True)
+
+
+def _asked_by(call: Expr) -> Iterator[Asked]:
+    first, is_set = call.argument("target", 0), call.items[0].member in _SETS
+    if first is None:
+        return
+    if call.items[0].member == "multiple":
+        yield from (Asked(first, name.strip("*"), is_set) for name in call.keywords if name)
+    elif isinstance(first.value, str):
+        holder, _, name = first.value.rpartition(".")
+        if holder:
+            yield Asked(Expr("const", first.start, first.end, "", holder), name, is_set)
+    else:
+        second = call.argument("attribute", 1) or call.keyword("name")
+        known = second.value if second is not None and isinstance(second.value, str) else ""
+        if known or (is_set and second is not None):
+            yield Asked(first, known, is_set)

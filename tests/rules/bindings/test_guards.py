@@ -30,6 +30,15 @@ from tests.rules.bindings.test_calls import codes
         "for name in names:\n    setattr(ext, name, 1)\next.nothing\n",
         "def test(monkeypatch):\n    monkeypatch.setattr(ext, 'f', print)\n    ext.f()\n",
         "with mock.patch.object(ext, 'f'):\n    ext.f()\n",
+        "with mock.patch.object(target=ext, attribute='f'):\n    ext.f()\n",
+        "with mock.patch('ext.pair', return_value=(1, 2, 3)):\n    a, b, c = ext.pair(1)\n",
+        "def test(mocker):\n    mocker.patch(target='ext.nothing')\n    ext.nothing()\n",
+        "def test(monkeypatch):\n    monkeypatch.setattr('ext.nothing', print, raising=False)\n    ext.nothing()\n",
+        "@mock.patch('ext.f', print)\ndef test():\n    ext.f()\n",
+        "@mock.patch('ext')\ndef test(fake):\n    ext.f(), ext.nothing()\n",
+        "@mock.patch.multiple(ext, f=print, nothing=mock.DEFAULT)\ndef test():\n    ext.f(), ext.nothing()\n",
+        "@mock.patch.multiple('ext', f=print)\ndef test():\n    ext.f()\n",
+        "@mock.patch.multiple(ext, **fakes)\ndef test():\n    ext.f(), ext.nothing()\n",
         "def g(x):\n    if x:\n        raise NotImplementedError\n        return ext.nothing()\n    return 1\n",
         "def g(x):\n    return 1\n    ext.f()\n",
         "if typing.TYPE_CHECKING:\n    from ext import Nothing\n",
@@ -51,6 +60,10 @@ def test_what_is_meant(python: str) -> None:
         ("if hasattr(ext, 'other'):\n    pass\next.nothing()\n", "BND303"),
         ("__all__ = ['nothing']\next.nothing()\n", "BND303"),
         ("ext2.nothing = 1\next.nothing()\n", "BND303"),
+        ("mock.patch('ext.g', print)\next.f()\n", "BND301"),
+        ("mock.patch('ext2.f', print)\next.f()\n", "BND301"),
+        ("mock.patch.multiple(ext, g=print)\next.f()\n", "BND301"),
+        ("requests.patch('https://kit.ai/ext.f')\next.f()\n", "BND301"),
         ("if TYPE_CHECKING:\n    pass\nelse:\n    from ext import Nothing\n", "BND303"),
         ("if not TYPE_CHECKING:\n    from ext import Nothing\n", "BND303"),
         ("if True:\n    ext.f()\n", "BND301"),
@@ -61,3 +74,8 @@ def test_what_is_meant(python: str) -> None:
 )
 def test_what_is_not(python: str, code: str) -> None:
     assert codes(f"import pytest\nimport ext\n{python}") == [code]
+
+
+def test_a_name_that_another_file_replaces_by_its_full_name() -> None:
+    fixture = "@pytest.fixture(autouse=True)\ndef fake(monkeypatch):\n    monkeypatch.setattr('ext.f', print)\n"
+    assert codes("import ext\next.f()\next.pair()\n", **{"conftest.py": fixture}) == ["BND301"]

@@ -642,6 +642,7 @@ def test_what_would_break() -> None:
     assert "ext.cpp:5: `f` stays a binding: the operator `ext::f` already exists" in migrated(TWO, use=python).notes()
     for text, why in (
         ("import ext\next.f = print\n", "Python code replaces it in the module"),
+        ("with mock.patch('ext.f'):\n    run()\n", "Python code replaces it in the module"),
         (
             "def test(monkeypatch):\n    import ext\n    monkeypatch.setattr(ext, 'f', 1)\n",
             "Python code replaces it in the module",
@@ -697,7 +698,7 @@ def test_what_is_left_to_do() -> None:
     texts = {
         "setup.py": FILES["setup.py"],
         "ext.cpp": HEAD + TWO,
-        "use.py": "import ext\next.g(1)\nwith mock.patch('ext.f'):\n    ext.f(1)\n",
+        "use.py": "import ext\next.g(1)\nwith spying('ext.f'):\n    ext.f(1)\n",
         "broken.py": "import ext\next.g(\n",
         "docs/use.md": "Call `ext.f(x)`, not `next.f(x)` or `ext.free`.\n",
     }

@@ -81,9 +81,8 @@ def _unavailable(tree: Tree, call: ApiCall, text: str | None) -> Iterator[Diagno
 def _is_doubtful(call: ApiCall) -> bool:
     """Whether a call may be for other releases, or for a function that the tree itself adds to torch."""
     name = call.name.rpartition(".")[2]
-    added = any(
-        known == name and is_set for _, known, is_set in asked_attributes(next(reversed([*call.body.outward()])))
-    )
+    asked = asked_attributes(next(reversed([*call.body.outward()])))
+    added = any(item.name == name and item.is_set for item in asked)
     return added or may_be_skipped(call.body, call.place.span.start)
 
 
