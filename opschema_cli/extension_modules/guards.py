@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Generic
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from opschema_cli.evaluation.expected_errors import allows_any_error, allows_failure
 from opschema_cli.extension_modules.extensions import Extensions
 from opschema_cli.extension_modules.model import M, Target
-from opschema_cli.source.bodies import Body
+from opschema_cli.source.bodies import Bodies, Body, params_for
 from opschema_cli.source.guarded_code import Asked, asked_attributes
 
 _SETS_MODULES = re.compile(
@@ -76,10 +76,21 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         found: dict[tuple[int, bool], set[str]] = {}
         bodies = self.extensions.bodies
         for body in (body for file in bodies.files for body in bodies.of(file)):
-            for asked in asked_attributes(body):
+            for asked in (*asked_attributes(body), *self._set_by_functions(body)):
                 for module, name in self._named(body, asked):
                     found.setdefault((id(module), asked.is_set), set()).add(name)
         return found
+
+    def _set_by_functions(self, body: Body) -> Iterator[Asked]:
+        """Yield what functions of the tree set on the modules that a body passes to them."""
+        bodies, meaning = self.extensions.bodies, self.extensions.meaning
+        for call in body.scope.calls:
+            names = (item for item in call.items[1:] if item.kind == "name")
+            held = [item for item in names if self._modules(meaning(body, item.text))]
+            called = bodies.called(body, call.callee) if held else None
+            for item, param in zip(call.items[1:], params_for(call, called.params) if called else (), strict=False):
+                if called is not None and param is not None and item in held:
+                    yield from (one._replace(holder=item) for one in _set_on(bodies, called, param.name))
 
     def _named(self, body: Body, asked: Asked) -> Iterator[tuple[M, str]]:
         """Yield the modules, with the name in each, that code tests or sets."""
@@ -94,3 +105,10 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
     def _modules(target: Target[M] | None) -> tuple[M, ...]:
         """Return the modules that are meant; none for a name in them."""
         return target.modules if target is not None and not target.name else ()
+
+
+@lru_cache(maxsize=256)
+def _set_on(bodies: Bodies, function: Body, name: str) -> list[Asked]:
+    """The attributes that a function and those in it set on the object of a name."""
+    asked = (item for inner in bodies.inside(function) for item in asked_attributes(inner))
+    return [item for item in asked if item.is_set and item.holder.text == name]

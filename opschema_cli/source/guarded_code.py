@@ -26,6 +26,18 @@ _SETS = frozenset({"setattr", "object", "patch", "multiple"})
 
 _ACCESS = _SETS | {"hasattr", "getattr", "delattr"}
 
+_MAKES_NAMES = frozenset({"__class__", "__dict__", "__getattr__"})
+"""Attributes that may give an object any others."""
+
+_READ_BEFORE = re.compile(r"(?:\bin|\*\*|\b(?:dict|list|tuple|set|frozenset|sorted|len|iter|update)\()\s*\Z")
+_READ = re.compile(r"\.(?:get|items|keys|values|copy)\b|\[[^\]\n]*\](?!\s*=(?!=))")
+"""What stands before and after a dictionary that is only read."""
+
+_SET_IN_PLACE = re.compile(
+    r"\b(?:sys\.modules\[|import_module\()\s*[\"']([\w.]+)[\"']\s*[\])]\.(\w+)\s*(?::[^=\n]+)?=(?!=)"
+)
+"""An attribute of a module that is set where the module is looked up."""
+
 
 def is_conditional(body: Body, start: int) -> bool:
     """Whether code runs under a condition on what exists, such as a release, or after a branch of such a condition leaves."""
@@ -177,14 +189,39 @@ class Asked(NamedTuple):
 
 
 def asked_attributes(body: Body) -> Iterator[Asked]:
-    """Yield the attributes of objects that the calls and assignments of a body test or set."""
+    """Yield the attributes of objects that the code of a body tests or sets."""
     for call in body.scope.calls:
         if call.items[0].member in _ACCESS:
             yield from _asked_by(call)
     for item in body.scope.assigns:
         holder, _, name = item.target.rpartition(".")
         if holder:
-            yield Asked(Expr("name", item.start, item.start + len(holder), holder), name, is_set=True)
+            known = "" if name in _MAKES_NAMES else name
+            yield Asked(Expr("name", item.start, item.start + len(holder), holder), known, is_set=True)
+    yield from _set_in_dictionaries(body)
+    for found in _SET_IN_PLACE.finditer(body.file.source.text) if body.definition is None else ():
+        yield Asked(Expr("const", *found.span(1), "", found[1]), found[2], is_set=True)
+
+
+def _set_in_dictionaries(body: Body) -> Iterator[Asked]:
+    """Yield the objects with dictionaries of which a body does not only read items."""
+    text = body.file.source.text
+    for holder, span in _namespaces(body) if "__dict__" in text or "vars(" in text else ():
+        is_read = _READ_BEFORE.search(text, max(0, span.start - _LOOK_BACK), span.start) or _READ.match(text, span.end)
+        if not is_read:
+            yield Asked(holder, "", is_set=True)
+
+
+def _namespaces(body: Body) -> Iterator[tuple[Expr, Span]]:
+    """Yield each object whose dictionary a body uses (``a.__dict__``, ``vars(a)``), and the place of the dictionary."""
+    for use in body.scope.uses:
+        holder, attribute, _ = use.name.partition(".__dict__")
+        if attribute:
+            end = use.start + len(holder)
+            yield Expr("name", use.start, end, holder), Span(use.start, end + len(attribute))
+    for call in body.scope.calls:
+        if call.callee == "vars" and len(call.items) == 2:
+            yield call.items[1], call.span
 
 
 def _asked_by(call: Expr) -> Iterator[Asked]:

@@ -1,7 +1,7 @@
 """Resolves dotted names in Python code to values of modules that are not Python files, such as extensions.
 
-Names are followed through imports, re-exports, assignments, attributes of ``self``, ``importlib.import_module``, and functions
-that load a module or return a function of it.
+Names are followed through imports, re-exports, assignments, attributes of ``self``, ``importlib.import_module``, ``sys.modules``,
+and functions that load a module or return a function of it.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ class ModuleNames(Generic[T]):
             return self.meaning(body, value.text, hops)
         if value.kind == "attribute":
             return _inner(self.value(body, value.items[0], hops), [value.text])
+        if value.kind == "subscript" and value.items[0].text == "sys.modules":
+            return self.full_meaning(_text(value.items[1], {}), hops)
         if value.kind != "call" or hops <= 0:
             return None
         loaded = self._loaded(body, value, {}, hops)
