@@ -325,11 +325,13 @@ class _Scopes:
         self.visit_all((item for item in expr.items if item.kind == "field"), parts)
 
     def comprehension(self, expr: Expr, parts: Parts) -> None:
-        first = len(parts.calls)
+        first, first_use = len(parts.calls), len(parts.uses)
         self.inner(expr.items, parts)
-        clauses = (item for item in expr.items if item.kind == "for")
+        clauses = [item for item in expr.items if item.kind == "for"]
         targets = (name for clause in clauses for name in _target_names(clause.items[0]))
-        _hide(parts.calls, first, {target.text for target in targets if target.kind == "name"})
+        variables = {target.text for target in targets if target.kind == "name"}
+        _hide(parts.calls, first, variables)
+        self.hide_uses(parts, first_use, variables, clauses[0].items[1].span)
 
     def clause(self, expr: Expr, parts: Parts) -> None:
         self.guard += 1
@@ -349,9 +351,11 @@ class _Scopes:
         self.params(params, parts)
         inner = Parts()
         self.visit(expr.items[-1], inner)
-        first = len(parts.calls)
+        first, first_use = len(parts.calls), len(parts.uses)
         parts.take(inner)
-        _hide(parts.calls, first, {item.name for item in params})
+        variables = {item.name for item in params}
+        _hide(parts.calls, first, variables)
+        self.hide_uses(parts, first_use, variables, Span(0, 0))
         body = self.expanded(expr.items[-1])
         inner.returns.append(body)
         parts.lambdas.append(
@@ -367,6 +371,17 @@ class _Scopes:
                 packed_statements=packed_statements([Statement("return", body.start, body.end, "", (body,))]),
             )
         )
+
+    def hide_uses(self, parts: Parts, first: int, variables: Container[str], outside: Span) -> None:
+        """Make the owners of attributes unknown, from the use ``first`` on, that are variables of a lambda or comprehension; the
+        expression ``outside`` does not see these.
+        """
+        for place in range(first, len(parts.uses)):
+            name, start, end = parts.uses[place]
+            holder, _, attribute = name.partition(".")
+            if attribute and holder in variables and not outside.start <= start < outside.end:
+                self.changes.uses([name])
+                parts.uses[place] = f"?.{attribute}", start, end
 
     def expanded(self, expr: Expr) -> Expr:
         """Return a part of an expression, as deep as if it were an expression of its own."""

@@ -118,11 +118,30 @@ def test_ways_to_a_module(python: str) -> None:
         "import ext\n\n\nclass A:\n    def __init__(self, e=None):\n        self.e = ext if e is None else e\n\n    def g(self):\n"
         "        self.e.f()\n",
         "from ext import f\nf = wrap(f)\nf()\n",
+        "import ext\ng = lambda ext: (ext.nope, ext.a.nope, ext.nope())\n",
+        "import ext\nfor y in [ext.nope for ext in mods]:\n    pass\n",
+        "import ext\nassert {ext.a: ext.b for _, ext in mods if ext.nope}\n",
+        "import ext\nany(ext.nope for mods in all for ext in mods)\n",
+        "import ext\n{lambda: ext.nope for ext in mods}\n",
         "class B:\n    def sources(self):\n        return ['ops.cpp', 'missing.cpp']\n\n\ne = C().load()\ne.f()\n",
     ],
 )
 def test_what_may_be_something_else(python: str) -> None:
     assert codes(python) == []
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        "g = lambda x: ext.nope\n",
+        "g = lambda ext=ext.nope: ext.n\n",
+        "[ext.nope for x in mods]\n",
+        "[ext.n for ext in ext.nope]\n",
+        "[ext.n for ext in mods], ext.nope\n",
+    ],
+)
+def test_variables_of_other_expressions(python: str) -> None:
+    assert codes(f"import ext\n{python}") == ["BND303"]
 
 
 def test_a_python_module_of_the_same_name() -> None:
