@@ -60,13 +60,16 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
     """Whether some of its arguments are not understood."""
     prepended: bool = False
     """Whether its function is tried before those that are bound earlier: it has a ``py::prepend()``."""
+    kept: bool = False
+    """Whether the code uses the result of a call that gets the module."""
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
     """The block of a module, whose ``name`` is the macro's argument; or a function that takes a module.
 
     ``name_span`` is the place of that name, ``end`` that behind the block, ``namespace`` is that of C++ around it, ``broken`` says
-    that something in it is not understood, ``locals`` are the names that it declares for itself.
+    that something in it is not understood, ``locals`` are the names that it declares for itself, and ``gives_module`` that the
+    function may return a module.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
     name_span: Span = Span(0, 0)
     end: int = 0
     locals: frozenset[str] = frozenset()
+    gives_module: bool = False
 
 
 class BindingFacts(msgspec.Struct, frozen=True, array_like=True):

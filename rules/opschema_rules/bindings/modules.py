@@ -23,6 +23,9 @@ from opschema_rules.torchlib.extension_names import ExtensionNames
 
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 
+_MAKES_NAMES = frozenset({"__class__", "__dict__", "__getattr__"})
+"""Names in a module through which it may get any others."""
+
 MAX_DEPTH = 20
 """Maximum length of a chain of functions that pass a module on."""
 
@@ -100,6 +103,8 @@ class _Join:
                 self._step(frame, target, step if frame.at is None else _moved(step, frame.at))
 
     def _step(self, frame: _Frame, target: Module, step: Step) -> None:
+        if step.name in _MAKES_NAMES:
+            target.open()
         match step.kind:
             case "def":
                 target.bindings.append(Binding(target, frame.path, step, frame.block, frame.at is None))
@@ -142,6 +147,9 @@ class _Join:
             if (id(target), id(item)) not in self.filled:  # functions may call each other
                 self.filled.add((id(target), id(item)))
                 self._fill(target, file, item, frame.depth + 1)
+        if step.kept and any(item.gives_module for _, item in known):
+            for module in target.all():
+                module.open()
 
     def _expand(self, frame: _Frame, step: Step) -> None:
         """The steps of a call of a macro."""

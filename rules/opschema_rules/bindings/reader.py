@@ -39,6 +39,8 @@ _MACROS = re.compile(r"(?:[A-Z][A-Z0-9_]{2,}(?:\s*\([^(){};]*\))?\s*)+;?")
 _CHANGES = re.compile(r"\b(?:del|set)attr\Z")
 _UNNAMED = re.compile(r"\bexport_values\b")
 _HARMLESS = frozenset({"doc", "attr"})
+_PLACES = ("identifier", "field_expression", "subscript_expression")
+"""Kinds of targets that an assignment may keep a submodule in."""
 
 
 class _Reader:
@@ -92,6 +94,7 @@ class _Reader:
                     locals=frozenset(
                         (*declared_in(item.body), *declared_in(item.parameters), *_template_values(declarator))
                     ),
+                    gives_module=_gives_module(declarator),
                 )
 
     def _steps(self, body: CppNode, variable: str) -> tuple[tuple[Step, ...], bool]:
@@ -144,20 +147,29 @@ class _Reader:
                 yield from self._made_class(node, value, receivers)
                 value = value.children[0] if value.children else value
             if value is not None and name is not None and value.kind == "call_expression":
-                steps = list(self._of_node(value, receivers, branch))
-                made = next((step.value for step in reversed(steps) if step.kind == "submodule"), None)
-                own = name.text.lstrip("*& ")
-                for step in steps:
-                    is_made, of_made = step.kind == "submodule" and step.value == made, step.receiver == made
-                    yield replace(step, value=own) if is_made else replace(step, receiver=own) if of_made else step
+                yield from self._kept(name.text.lstrip("*& "), value, receivers, branch, is_sure=True)
+
+    def _kept(self, own: str, value: CppNode, receivers: set[str], branch: bool, *, is_sure: bool) -> Iterator[Step]:
+        """Yield the steps of a call whose result a variable keeps, surely or not."""
+        steps = list(self._of_node(value, receivers, branch))
+        made = next((step.value for step in reversed(steps) if step.kind == "submodule"), None)
+        for step in steps:
+            is_made, of_made = step.kind == "submodule" and step.value == made, step.receiver == made
+            if not (of_made and is_sure and step.kind == "unknown" and not step.name):
+                yield replace(step, value=own) if is_made else replace(step, receiver=own) if of_made else step
 
     def _chain(self, links: list[tuple[str, CppNode]], receiver: str, branch: bool) -> Iterator[Step]:
-        """Yield the methods of a chain; those after ``def_submodule`` are called on the submodule."""
+        """Yield the methods of a chain; those after ``def_submodule`` are called on the submodule, which may get further names
+        where it is the value of more than a statement.
+        """
+        variable, last = receiver, links[-1][1]
         for method, link in links:
             for step in self._method(method, link, receiver, branch):
                 yield step
                 if step.kind == "submodule":
                     receiver = step.value
+        if receiver != variable and not _is_alone(last):
+            yield Step("unknown", receiver, last.span, conditions=self.tree.conditions(last))
 
     def _made_class(self, node: CppNode, arguments: CppNode, receivers: set[str]) -> Iterator[Step]:
         """The class or enumeration that ``py::class_<T> name(m, "T")`` makes."""
@@ -191,7 +203,7 @@ class _Reader:
             known = tuple(item for item in extras if item is not None)
             others = (item for item, read in zip(items[2:], extras, strict=True) if read is None)
             unread = call.has_error or not all(map(_is_no_argument, others))
-            alone = call.parent is not None and call.parent.kind == "expression_statement" and not _is_chained(call)
+            alone = _is_alone(call) and not _is_chained(call)
             yield Step(
                 *("def", receiver, span, name.value, items[1].text, items[1].span, "", known, conditions, branch),
                 *(call.span if alone else Span(0, 0), unread, any(_PREPEND.match(item.text) for item in items[2:])),
@@ -202,7 +214,7 @@ class _Reader:
             yield Step("submodule", receiver, call.span, name.value, made, conditions=conditions)
         elif method in ("add_object", "attr") and name is not None:
             yield Step("name", receiver, call.span, name.value, conditions=conditions)
-        elif method not in _HARMLESS:
+        elif method != "doc":  # a computed name as well
             yield Step("unknown", receiver, call.span, method, conditions=conditions)
 
     def _annotation(self, node: CppNode) -> Annotation | None:
@@ -237,11 +249,14 @@ class _Reader:
     def _assignment(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
         left, right = node.field("left"), node.field("right")
         target = self._attribute(left, receivers)
+        if left is not None and right is not None and left.kind in _PLACES and right.kind == "call_expression":
+            sure = left.kind == "identifier" and not branch
+            yield from self._kept(left.text, right, receivers, branch, is_sure=sure)
         if target is None or right is None:
             return
         conditions = self.tree.conditions(node)
         source = self._attribute(right, receivers)
-        alone = node.parent is not None and node.parent.kind == "expression_statement"
+        alone = _is_alone(node)
         if source is not None:
             yield Step(
                 *("alias", target[0], target[2], target[1], source[1], source[2], source[0], (), conditions, branch),
@@ -281,6 +296,9 @@ class _Reader:
                 if name is not None and _CHANGES.search(callee(inner)):
                     yield Step("name", given, node.span, name.value, conditions=conditions)
                 yield Step("call", given, node.span, value=callee(inner), conditions=conditions, branch=branch)
+                kept = node is not inner or not _is_alone(node)
+                value = callee(inner)
+                yield Step("call", given, node.span, "", value, conditions=conditions, branch=branch, kept=kept)
         elif node is inner and callee(node).isidentifier() and is_plain_call(node):
             yield Step("macro", min(receivers), node.span, value=node.text, conditions=conditions, branch=branch)
 
@@ -305,6 +323,17 @@ def _template_values(declarator: CppNode) -> Iterator[str]:
     """Yield the values among the parameters of a function's template."""
     parents = (item.field("parameters") for item in declarator.ancestors if item.kind == "template_declaration")
     yield from (name for item in parents if item is not None for name in declared_in(item))
+
+
+def _is_alone(node: CppNode) -> bool:
+    """Whether an expression is a statement of its own."""
+    return node.parent is not None and node.parent.kind == "expression_statement"
+
+
+def _gives_module(declarator: CppNode) -> bool:
+    """Whether a function may return a module, by its declarator."""
+    returned = declarator.parent.field("type") if declarator.parent is not None else None
+    return returned is None or returned.text == "auto" or _MODULE_TYPE.fullmatch(returned.text) is not None
 
 
 def _is_chained(call: CppNode) -> bool:

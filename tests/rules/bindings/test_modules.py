@@ -64,6 +64,21 @@ def codes(block: str, python: str = "", head: str = HEAD, **files: str) -> list[
         ('m.def_submodule("sub").def("f", &f).def("h", &f);', "_C.sub.f(x, 1); _C.sub.h(x)", ["BND301"]),
         ('m.def_submodule("sub").def("f", &f);', "_C.sub.g(x)", ["BND303"]),
         ('auto sub = m.def_submodule("sub").def("f", &f); sub.def("h", &f);', "_C.sub.f(x), _C.sub.h(x)", ["BND301", "BND301"]),
+        ('py::module_ sub; sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.f(x)", ["BND301"]),
+        ('py::module_ sub; sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.g(x)", ["BND303"]),
+        ('py::module_ sub{m.def_submodule("sub")}; sub.def("f", &f);', "_C.sub.g(x)", ["BND303"]),
+        ('if (a) sub = m.def_submodule("a"); else sub = m.def_submodule("b"); sub.def("f", &f);', "_C.a.f(x, 1)", []),
+        ('all.sub = m.def_submodule("sub"); all.sub.def("f", &f);', "_C.sub.f(x, 1)", []),
+        ('auto sub = py::module_(m.def_submodule("sub")); sub.def("f", &f);', "_C.sub.f(x, 1)", []),
+        ('auto sub = m.def_submodule("sub").more(); sub.def("f", &f);', "_C.sub.g(x)", []),
+        ('m.attr("__dict__")["N"] = 3;', "_C.N", []),
+        ('py::dict d = m.attr("__dict__"); d["N"] = 3;', "_C.N", []),
+        ('m.attr("__dict__").attr("update")(make());', "_C.N", []),
+        ('py::exec("N = 3", m.attr("__dict__"));', "_C.N", []),
+        ('m.def("__getattr__", [](std::string name) { return name; });', "_C.N", []),
+        ('m.attr("__getattr__") = py::cpp_function(&find);', "_C.N", []),
+        ('for (auto& item : items) { m.attr(item.name) = item.value; }', "_C.N", []),
+        ('m.attr("__all__") = 3; m.def("__dir__", [](void) { return 1; });', "_C.N", ["BND303"]),
         ('m.attr("g") = m.attr("f");', "", ["BND202"]),
         ('m.def("f", &f); m.attr("g") = m.attr("f");', "_C.g(x)", ["BND301"]),
         ('if (fast()) { m.def("f", &f); }', "_C.f(x, 1)", []),
@@ -132,6 +147,21 @@ void pointers(py::module_& m, at::Tensor (*f)(at::Tensor) = nullptr) {{ m.def("b
 template <auto f> void constants(py::module_& m) {{ m.def("c", f, "x"_a); }}
 """
     assert codes(block, "_C.f(x)", head) == expected
+
+
+@pytest.mark.parametrize(
+    ("returned", "call", "expected"),
+    [
+        ("py::module_", "auto sub = make(m); sub", []),
+        ("auto", "py::module_ sub; sub = make(m); sub", []),
+        ("py::module_", "make(m)", []),
+        ("py::module_", "make(m); other", ["BND303"]),
+        ("py::class_<A>", "auto sub = make(m); sub", ["BND303"]),
+    ],
+)
+def test_a_submodule_that_a_helper_returns(returned: str, call: str, expected: list[str]) -> None:
+    head = f'{HEAD}{returned} make(py::module_& m) {{ return m.def_submodule("sub"); }}\n'
+    assert codes(f'{call}.def("g", &f);', "_C.sub.g(x, 1), _C.g(x, 1)", head) == expected
 
 
 def test_functions_of_different_builds() -> None:
