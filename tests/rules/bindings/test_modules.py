@@ -539,3 +539,26 @@ def test_a_module_whose_tensors_are_in_its_own_header(head: str, found: list[str
         "use.py": "import _C\n_C.f(1)\n",
     }
     assert lint_files(PACK, files).codes() == found
+
+
+@pytest.mark.parametrize(
+    ("block", "stub", "expected"),
+    [
+        ('m.def("f", &f);', "", ["BND401"]),
+        ('m.def("f", &f);', "from types import g\n", ["BND401"]),
+        ('m.def("f", &f);', "from types import *\n", []),
+        ('#ifdef A\nm.def("f", &f);\n#endif', "", []),
+        ('#ifdef A\n#ifndef B\nm.def("f", &f);\n#endif\n#endif', "", []),
+        ('#ifdef A\nm.def("f", &f);\n#else\nm.def("f", &f);\n#endif', "", ["BND401"]),
+        ('#ifdef A\n#ifdef B\nm.def("f", &f);\n#else\nm.def("f", &f);\n#endif\n#endif', "", []),
+        ('#ifdef A\nm.def("f", &f);\n#endif\nm.def("f", &f);', "", ["BND401"]),
+    ],
+)
+def test_functions_that_a_stub_lacks(block: str, stub: str, expected: list[str]) -> None:
+    assert codes(block, _C__pyi=f"import torch\n{stub}") == expected
+
+
+def test_a_stub_of_a_module_that_some_builds_have() -> None:
+    cpp = f'{HEAD}#ifdef A\nPYBIND11_MODULE(_C, m) {{ m.def("f", &f); }}\n#endif\n'
+    files = {"setup.py": SETUP, "ops.cpp": cpp, "_C.pyi": "import torch\n"}
+    assert lint_files(PACK, files).codes() == ["BND401"]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
+from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.python import Param
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_rules.bindings.model import Parameter
+from opschema_rules.bindings.model import Binding, Parameter
 from opschema_rules.bindings.stubs import Stub, StubFunction
 
 
@@ -18,9 +19,10 @@ def stub_names(stub: Stub) -> Iterator[Diagnostic]:
     """A function in the stub that the module does not bind, or one that is missing from the stub.
 
     Type checkers and editors trust the stub. They accept calls of a function that the module does not bind, and reject correct
-    calls of one that the stub lacks. A bound name that begins with `_` may be missing from the stub. A function that only the stub
-    has is not reported if the module may have further names, such as those of an unknown macro, or if the module binds nothing:
-    it may be there only to load operators of `TORCH_LIBRARY`, which the stub then describes.
+    calls of one that the stub lacks. A bound name that begins with `_`, or that some builds do not bind (`#ifdef`), may be missing
+    from the stub. A function that only the stub has is not reported if the module may have further names, such as those of an
+    unknown macro, or if the module binds nothing: it may be there only to load operators of `TORCH_LIBRARY`, which the stub then
+    describes.
 
     Bad:
 
@@ -75,12 +77,20 @@ def stub_names(stub: Stub) -> Iterator[Diagnostic]:
                 related = (Related(module.place, "the module is defined here"),)
                 place = Place(stub.file.path, function.span)
                 yield Diagnostic(message, place, related, ops=(f"{module.shown}.{function.name}",))
-    if stub.file.body.function("__getattr__") is not None:
+    if not stub.names.isdisjoint(("__getattr__", "*")):
         return
     for name, bindings in module.by_name.items():
-        if name not in stub.names and not name.startswith("_"):
+        if name not in stub.names and not name.startswith("_") and not _may_be_left_out(bindings):
             message = f"`{name}` is bound, but missing from the stub `{stub.file.path}`"
             yield Diagnostic(message, bindings[0].place, ops=(bindings[0].qualified,))
+
+
+def _may_be_left_out(bindings: list[Binding]) -> bool:
+    """Whether some builds of a module may not bind a function."""
+    around = [item.block.conditions if item.block is not None else () for item in bindings]
+    own = [[one for one in item.conditions if one not in outer] for item, outer in zip(bindings, around, strict=True)]
+    single = [item[0] for item in own if len(item) == 1]
+    return [] not in own and not any(Condition(item.text, not item.holds) in single for item in single)
 
 
 @rule("BND402", "stub-signature", needs=(CPP,))
