@@ -196,8 +196,7 @@ def asked_attributes(body: Body) -> Iterator[Asked]:
     for item in body.scope.assigns:
         holder, _, name = item.target.rpartition(".")
         if holder:
-            known = "" if name in _MAKES_NAMES else name
-            yield Asked(Expr("name", item.start, item.start + len(holder), holder), known, is_set=True)
+            yield _set(Expr("name", item.start, item.start + len(holder), holder), name)
     yield from _set_in_dictionaries(body)
     for found in _SET_IN_PLACE.finditer(body.file.source.text) if body.definition is None else ():
         yield Asked(Expr("const", *found.span(1), "", found[1]), found[2], is_set=True)
@@ -238,4 +237,8 @@ def _asked_by(call: Expr) -> Iterator[Asked]:
         second = call.argument("attribute", 1) or call.keyword("name")
         known = second.value if second is not None and isinstance(second.value, str) else ""
         if known or (is_set and second is not None):
-            yield Asked(first, known, is_set)
+            yield _set(first, known) if is_set else Asked(first, known, is_set=False)
+
+
+def _set(holder: Expr, name: str) -> Asked:
+    return Asked(holder, "" if name in _MAKES_NAMES else name, is_set=True)

@@ -36,6 +36,7 @@ from tests.rules.bindings.test_calls import codes
         "exec(source, ext.__dict__)\next.nothing()\n",
         "exec(source, vars(ext))\next.nothing()\n",
         "ext.__getattr__ = find\next.nothing()\n",
+        "setattr(ext, '__getattr__', find)\next.nothing()\n",
         "ext.__class__ = Lazy\next.nothing()\n",
         "mock.patch.object(ext, name, 1)\next.nothing()\n",
         "sys.modules['ext'].nothing = 1\next.nothing\n",
