@@ -88,7 +88,10 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BindingFacts(msgspec.Struct, frozen=True, array_like=True):
-    """All of one file; ``torch`` says that it has to do with tensors."""
+    """All of one file; ``torch`` says that it has to do with tensors. ``imported`` are the last words of the names of modules that
+    its code imports and may change.
+    """
 
     blocks: tuple[Block, ...]
     torch: bool
+    imported: tuple[str, ...] = ()

@@ -84,8 +84,11 @@ class _Join:
                     module.of_tensors = module.of_tensors or declares_tensors(self.units, path, functions)
                     found.append(module)
         names = dict(self.extensions.by_exclusion({item.path: item.name for item in found if is_cpp(item.path)}))
+        changed = {name for item in self.facts.values() for name in item.imported}
         for module in found:
             module.name = module.name or names.get(module.path, "")
+            for one in module.all() if (module.name or module.written).rpartition(".")[2] in changed else ():
+                one.open()
         named = {module.name for module in found if module.of_tensors and module.name}
         yield from (module for module in found if module.of_tensors or module.name in named)  # builds of one module
 

@@ -37,6 +37,10 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _VALUE = re.compile(r'\.\s*value\s*\(\s*"(\w+)"')
 _MACROS = re.compile(r"(?:[A-Z][A-Z0-9_]{2,}(?:\s*\([^(){};]*\))?\s*)+;?")
 _CHANGES = re.compile(r"\b(?:del|set)attr\Z")
+_IMPORT = re.compile(
+    r'\bmodule_?::import_?\s*\(\s*"(?:[\w.]*\.)?(\w+)"\s*\)(?:\s*\.\s*attr\s*\(\s*"(?!__)[^()]*\)\s*(?!\s|=(?!=))())?'
+)
+"""An import of a module; the last group is there if the code only reads an attribute of it."""
 _UNNAMED = re.compile(r"\bexport_values\b")
 _HARMLESS = frozenset({"doc", "attr"})
 _PLACES = ("identifier", "field_expression", "subscript_expression")
@@ -343,7 +347,9 @@ def _is_chained(call: CppNode) -> bool:
 
 def read_bindings(tree: CppTree) -> BindingFacts:
     """Read the bindings of a file."""
-    return BindingFacts(tuple(_Reader(tree).blocks()), OF_TENSORS.search(tree.text.encode()) is not None)
+    imported = (item[1] for item in _IMPORT.finditer(tree.text) if item[2] is None)
+    blocks, of_tensors = tuple(_Reader(tree).blocks()), OF_TENSORS.search(tree.text.encode()) is not None
+    return BindingFacts(blocks, of_tensors, tuple(dict.fromkeys(imported)))
 
 
 FACTS = Reading("bindings-cpp", read_bindings, BindingFacts)

@@ -150,6 +150,24 @@ template <auto f> void constants(py::module_& m) {{ m.def("c", f, "x"_a); }}
 
 
 @pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('py::module_ self = py::module_::import("_C"); self.def("g", &f);', []),
+        ('py::module_::import("kit._C").def("g", &f);', []),
+        ('nb::module_::import_("_C").attr("g") = 1;', []),
+        ('py::module_::import("_C").attr("__dict__")["g"] = 1;', []),
+        ('auto self = py::module_::import("_D"); self.def("g", &f);', ["BND303"]),
+        ('py::module_::import("_C").attr("f")(x);', ["BND303"]),
+        ('use(py::module_::import("_C").attr("f") == x);', ["BND303"]),
+        ('auto f = py::module_::import("_C").attr("f");', ["BND303"]),
+    ],
+)
+def test_a_module_that_other_code_imports(code: str, expected: list[str]) -> None:
+    other = f"#include <torch/extension.h>\nvoid late() {{ {code} }}\n"
+    assert codes('m.def("f", &f);', "_C.g(x)", other__cpp=other) == expected
+
+
+@pytest.mark.parametrize(
     ("returned", "call", "expected"),
     [
         ("py::module_", "auto sub = make(m); sub", []),
