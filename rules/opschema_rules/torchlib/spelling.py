@@ -12,6 +12,8 @@ UNION_OPERATOR = (2, 9)
 """Since then torch runs on no Python that lacks ``T | None`` (3.10)."""
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
+_TYPE = re.compile(r"""(["']?)([^"'\\]+)\1""")
+"""A type without quotes, or in quotes as a whole."""
 _FULL = {"List": "typing.List", "Optional": "typing.Optional", "Sequence": "typing.Sequence", "Union": "typing.Union"}
 _SAME = {"torch._tensor.Tensor": "torch.Tensor", "torch.types.Tensor": "torch.Tensor"}
 _BUILTINS = frozenset({"int", "float", "bool", "str", "None", "list"})
@@ -27,12 +29,15 @@ def spelled_in(tree: Tree, body: Body, text: str) -> str | None:
 
 
 def optional_of(tree: Tree, body: Body, text: str) -> str | None:
-    """Return ``Optional`` of a type written in a body; None if no spelling of it is certain to work."""
+    """Return ``Optional`` of a type written in a body, within its quotes; None if no spelling of it is certain to work."""
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        return None
+    quote, inner = match.groups()
     word = _known(tree, body, "Optional")
     if word is not None:
-        return f"{word}[{text}]"
-    quoted = text.startswith(("'", '"'))
-    return f"{text} | None" if tree.torch >= UNION_OPERATOR and not quoted else None
+        return f"{quote}{word}[{inner}]{quote}"
+    return f"{inner} | None" if tree.torch >= UNION_OPERATOR and not quote else None
 
 
 def _known(tree: Tree, body: Body, word: str) -> str | None:

@@ -101,6 +101,9 @@ def test_a_written_schema_leaves_the_signature_alone() -> None:
     [
         ("a: int = None", "a: Optional[int] = None", {}),
         ("a: List[int] = None", "a: Optional[List[int]] = None", {}),
+        ("a: 'float' = None", "a: 'Optional[float]' = None", {}),
+        ('a: "List[int]" = None', 'a: "Optional[List[int]]" = None', {}),
+        ("a: list['Tensor'] = None", "a: list['Tensor'] = None", {}),
         ("a: list[int]", "a: List[int]", OLD),
         ("a: list[int] | None", "a: Optional[List[int]]", OLD),
     ],

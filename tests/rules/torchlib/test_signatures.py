@@ -177,6 +177,7 @@ def fake(x):
         ("", "b: Tensor | None", "b: Tensor | None = None"),
         ("", "b: Tensor", "b: Tensor | None = None"),
         ("", 'b: "Tensor"', 'b: "Tensor" = None'),
+        ("from typing import Optional", 'b: "Tensor"', 'b: "Optional[Tensor]" = None'),
         ("from typing import Optional", "b", "b=None"),
     ],
 )
