@@ -258,6 +258,35 @@ def test_writes_to_something_else(body: str) -> None:
     assert found(op(f"{body}\n    return y.sum()"), "REG403") == []
 
 
+CALLED_OPS = """
+lib.define("lambda_(Tensor x) -> Tensor")
+lib.define("log(Tensor x, str out) -> Tensor")
+lib.define("fill_(Tensor x, *, Tensor(a!) to) -> ()")
+lib.define("scale(Tensor x, *, Tensor(a!) out) -> ()")
+lib.define("fill_.at(Tensor(a!) to, int n) -> ()")
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        ("torch.ops.kit.lambda_(x).mul_(2)", []),
+        ("torch.ops.kit.log(y, out=x)", []),
+        ("torch.ops.other.lambda_(x)", []),
+        ("torch.ops.other.log(y, out=x)", []),
+        ("torch.ops.kit.fill_(x, to=y.clone())", []),
+        ("torch.ops.kit.fill_(y, to=x)", ["x"]),
+        ("torch.ops.kit.fill_.default(y, to=x[0])", ["x[0]"]),
+        ("torch.ops.kit.fill_.at(x, 1)", ["x"]),
+        ("torch.ops.kit.scale(y, out=x)", ["x"]),
+        ("torch.ops.aten.add_(x, 1)", ["torch.ops.aten.add_(x, 1)"]),
+    ],
+)
+def test_an_operator_writes_what_its_schema_says(body: str, places: list[str]) -> None:
+    text = f'lib = torch.library.Library("kit", "FRAGMENT"){CALLED_OPS}' + op(f"{body}\n    return x.sum()")
+    assert found(text, "REG403") == [("error", place) for place in places]
+
+
 def test_writes_of_a_kernel_under_other_names() -> None:
     text = 'torch.library.define("kit::g", "(Tensor x, Tensor(a!) y) -> ()")\n'
     text += '@torch.library.impl("kit::g", "cpu")\ndef g(first, second):\n    second.copy_(first)\n    first.zero_()\n'

@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
-from opschema_rules.torchlib.model import Operator, Registration
+from opschema_rules.torchlib.model import Operator, Registration, Tree
 from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.storage import (
     Tensors,
@@ -89,7 +89,7 @@ def returned_input(operator: Operator) -> Iterator[Diagnostic]:
                 yield _returns(operator, function, item, name, tensors, checked=checked)
 
 
-_WRITES = re.compile(r"[A-Za-z0-9]_\(|\][^\n=]*=|[-+*/%&|^@>]=|\bout\s*=|\]\s*\(")
+_WRITES = re.compile(r"[A-Za-z0-9]_(?:\.\w+)?\(|\][^\n=]*=|[-+*/%&|^@>]=|\bout\s*=|\]\s*\(")
 
 
 def _may_return_argument(function: Body) -> bool:
@@ -300,8 +300,26 @@ def _called(operator: Operator, function: Body, call: Expr, tensors: Tensors) ->
     callee = call.items[0]
     if writes_itself(callee.member):
         yield call, sharing(callee.owner, tensors)
-    if not operator.tree.bodies.external(function, call.callee).startswith("torch."):
-        return
+    external = operator.tree.bodies.external(function, call.callee)
+    if external.startswith("torch.ops.") and not external.startswith("torch.ops.aten."):
+        yield from ((value, sharing(value, tensors)) for value in _written_by(operator.tree, external, call))
+    elif external.startswith("torch."):
+        yield from _called_of_torch(call, tensors)
+
+
+def _written_by(tree: Tree, name: str, call: Expr) -> Iterator[Expr]:
+    """The values that a call of ``torch.ops.ns.name`` passes for what that operator writes by its schema, if that is known."""
+    namespace, _, own = name.removeprefix("torch.ops.").removesuffix(".default").partition(".")
+    operators = tree.by_name.get(f"{namespace}::{own}", [])
+    schema = operators[0].definition.schema if len(operators) == 1 else None
+    for at, item in enumerate(schema.arguments) if isinstance(schema, OperatorSchema) else ():
+        value = call.argument(item.name, None if item.kwarg_only else at)
+        if item.is_write and value is not None:
+            yield value
+
+
+def _called_of_torch(call: Expr, tensors: Tensors) -> Iterator[tuple[Expr, str]]:
+    callee = call.items[0]
     if writes_itself(callee.member) and call.positional():
         yield call, sharing(call.positional()[0], tensors)
     out = call.keyword("out")
