@@ -1,8 +1,9 @@
-"""Python values that are known to be one tensor."""
+"""Python values that are known to be one tensor, and schemas for which `None` is a value."""
 
 from __future__ import annotations
 
 from opschema_cli.evaluation.tensors.results import torch_names
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import Tree
@@ -32,3 +33,10 @@ def is_made_by_torch(tree: Tree, function: Body, value: Expr) -> bool:
     """Whether a value is a call of a function of torch that returns one tensor."""
     external = tree.bodies.external(function, value.callee) if value.callee else ""
     return external.startswith("torch.") and gives_tensor(value, external.removeprefix("torch."), "functions")
+
+
+def takes_none(schema: OperatorSchema) -> bool:
+    """Whether a function may return `None` for a schema: for no value, or for one that may be `None`."""
+    if len(schema.returns) > 1:
+        return False
+    return all(item.type.optional or item.type.name == "Any" for item in schema.returns)

@@ -214,6 +214,26 @@ def test_fakes_that_may_return_it(returns: str, body: str) -> None:
     assert found(op(returns=returns) + fake(body), "REG210") == []
 
 
+@pytest.mark.parametrize(
+    ("returns", "count"),
+    [
+        ("Tensor?", 0),
+        ("Tensor[]?", 0),
+        ("int?", 0),
+        ("Any", 0),
+        ("(Tensor?)", 0),
+        ("Tensor", 1),
+        ("Tensor?[]", 1),
+        ("(Tensor?, Tensor?)", 1),
+    ],
+)
+@pytest.mark.parametrize("body", ["return None", "x.size()"])
+def test_a_fake_may_return_none_for_an_optional_value(returns: str, count: int, body: str) -> None:
+    text = f'torch.library.define("kit::f", "(Tensor x) -> {returns}")\n'
+    text += f'@torch.library.register_fake("kit::f")\ndef _(x):\n    {body}\n'
+    assert len(found(text, "REG210")) == count
+
+
 THREE = "Tuple[Tensor, Tensor, Tensor]"
 
 

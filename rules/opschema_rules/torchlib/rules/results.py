@@ -18,7 +18,7 @@ from opschema_cli.source.python import Expr, Statement, Unpack
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
-from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch
+from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch, takes_none
 
 _TUPLE, _LIST = re.compile(r"(?:typing\.)?[Tt]uple\["), re.compile(r"(?:typing\.)?[Ll]ist\[")
 _PLAIN = ("int", "float", "bool")
@@ -120,7 +120,8 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
                     if _is_handed_on(operator, schema, called, made)
                     else found
                 )
-        if called == "the fake" and schema.returns and gives_nothing(function) and function.function is not None:
+        lacks = called == "the fake" and not takes_none(schema) and gives_nothing(function)
+        if lacks and function.function is not None:
             message = f"the fake of `{operator.title}` returns nothing"
             yield _returned(operator, schema, function, message, Expr("other", *function.function.span))
 
