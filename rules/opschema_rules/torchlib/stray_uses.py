@@ -12,6 +12,7 @@ from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.file_kinds import is_cpp, is_python, is_yaml
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.slips import is_slip, slip_keys
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Use
@@ -40,11 +41,12 @@ _NOT_OURS = frozenset(
 
 
 def may_be_of_others(stray: StrayRegistration) -> bool:
-    """Whether another package may define the operator of a registration: in a well-known namespace, or in one where most are
-    defined elsewhere. Misspellings of the tree's names, and C++ beside definitions in that namespace, do not count.
+    """Whether another package, or a library without sources, may define the operator of a registration: in a well-known namespace,
+    in one where most are defined elsewhere, or in a tree that loads such a library. Misspellings of the tree's names, and C++
+    beside definitions in that namespace, do not count.
     """
     namespace, name = stray.name.partition("::")[0], stray.name.partition(".")[0]
-    others = namespace in _NOT_OURS or namespace in _defined_elsewhere(stray.tree)
+    others = namespace in _NOT_OURS or namespace in _defined_elsewhere(stray.tree) or _loads_prebuilt(stray.tree)
     if not others or misspelt_names(stray.tree)[name.replace("::", ".")]:
         return False
     registration = stray.registration
@@ -64,6 +66,30 @@ def _defined_elsewhere(tree: Tree) -> frozenset[str]:
     own = {name.partition(".")[0] for operator in tree.operators for name in operator.names or ()}
     defined = Counter(name.partition("::")[0] for name in own)
     return frozenset(namespace for namespace, count in lost.items() if count > max(_FEW, defined[namespace]))
+
+
+_IMPORTED_EXTENSION = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?!torch\b)[^#\n]*\b(_C(?:_\w+)?)\b", re.MULTILINE)
+
+
+def _imported_extensions(data: bytes) -> list[str]:
+    """The modules that a Python file imports under a name that torch's extensions have: ``_C``, or one that begins with ``_C_``."""
+    return sorted({name.decode() for name in _IMPORTED_EXTENSION.findall(data)}) if b"_C" in data else []
+
+
+_EXTENSIONS: Reading[bytes, list[str]] = Reading("torchlib imports of extensions", _imported_extensions, list[str])
+
+
+@cached_on_argument
+def _loads_prebuilt(tree: Tree) -> bool:
+    """Whether the Python of a tree without C++ loads a library with ``load_library``, or imports an extension."""
+    paths = tree.project.workspace.files
+    if any(map(is_cpp, paths)):
+        return False
+    python = [path for path in paths if is_python(path)]
+    if any("load_library" in names for _, names in tree.project.scan(BEHIND_OPS, python)):
+        return True
+    modules = {path.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2] for path in python}
+    return any(not modules.issuperset(names) for _, names in tree.project.scan(_EXTENSIONS, python))
 
 
 @cached_on_argument

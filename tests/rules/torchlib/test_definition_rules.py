@@ -312,6 +312,28 @@ def test_more_operators_than_the_tree_defines_are_defined_elsewhere(registered: 
     assert [op for item in linted.diagnostics for op in item.ops] == found
 
 
+@pytest.mark.parametrize(
+    ("loads", "files", "found"),
+    [
+        ("torch.ops.load_library(path)", {}, []),
+        ("from . import _C", {}, []),
+        ("from kit._C import *", {}, []),
+        ("    from kit import (_C_cuda as c)", {}, []),
+        ("from . import _C", {"kit/_C.py": ""}, ["kit::rotate", "kit::sacle"]),
+        ("from . import _C", {"kit/_C/__init__.py": ""}, ["kit::rotate", "kit::sacle"]),
+        ("from . import _C", {"csrc/a.cpp": ""}, ["kit::rotate", "kit::sacle"]),
+        ("torch.ops.load_library(path)", {"csrc/a.cu": ""}, ["kit::rotate", "kit::sacle"]),
+        ("import torch._C", {}, ["kit::rotate", "kit::sacle"]),
+        ("from . import ops  # not _C", {}, ["kit::rotate", "kit::sacle"]),
+    ],
+)
+def test_a_library_without_sources_may_define_more(loads: str, files: dict[str, str], found: list[str]) -> None:
+    ops = HEAD + DEFINE.replace("::f", "::scale") + FAKE.format("sacle") + FAKE.format("rotate")
+    loader = f"import torch\ntry:\n    {loads.strip()}\nexcept ImportError:\n    pass\n"
+    linted = lint_files([PACK], {"kit/__init__.py": loader, "kit/ops.py": ops, **files}, ["REG117"])
+    assert sorted(op for item in linted.diagnostics for op in item.ops) == (found or ["kit::sacle"])
+
+
 def test_a_slip_in_a_name_is_told_where_others_are_defined_elsewhere() -> None:
     text = DEFINE.replace("::f", "::rotate") + "".join(map(FAKE.format, ("g", "h", "i", "rotaet")))
     assert [item.ops for item in lint(text, "REG117").diagnostics] == [("kit::rotaet",)]

@@ -262,8 +262,9 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
     A fake, an autograd or a vmap rule for a name that no operator has raises; a kernel for it is stored but never called,
     which is a warning. The rule checks namespaces in which the tree defines operators and every registration can be
     followed; not those of torch and other well-known packages, nor those in which more than two operators, and more than the
-    tree defines, have registrations only. In both cases it reports slips in names of operators of the tree, and C++ beside
-    definitions in that namespace. Names that are defined conditionally are not reported.
+    tree defines, have registrations only, nor any in a tree without C++ that loads a library (`torch.ops.load_library`,
+    `from . import _C`). In these cases it reports slips in names of operators of the tree, and C++ beside definitions in that
+    namespace. Names that are defined conditionally are not reported.
 
     Bad:
 
