@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 
@@ -93,6 +94,8 @@ def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -
     plain = [param for param in function.params if param.kind in ("posonly", "normal")][skip:]
     places = {argument.name: place for place, argument in enumerate(schema.positional)}
     missing = {argument.name for argument in item.arguments}
+    if missing & {param.name for param in function.params} or not all(map(_can_be_added, item.arguments)):
+        return []
     others = [name for name in places if name not in missing]
     if [param.name for param in plain] != others[: len(plain)]:
         return []
@@ -104,6 +107,11 @@ def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -
             return []
         edits.append(_behind(function, before[-1], text))
     return _joined(edits)
+
+
+def _can_be_added(argument: Argument) -> bool:
+    """Whether an argument has a type that a schema can have, and a name that Python takes for a parameter."""
+    return bool(argument.type.base) and not keyword.iskeyword(argument.name)
 
 
 def _behind(function: Body, param: Param, text: str) -> Edit:

@@ -292,6 +292,26 @@ def test_a_kernel_that_would_ignore_an_argument_has_no_fix(body: str) -> None:
     assert fix_files([PACK], source, SIGNATURES, unsafe=True)[0] == {}
 
 
+@pytest.mark.parametrize(
+    ("schema", "fake"),
+    [
+        ("(Tensor x, int n, float lam=0.5)", "x, *, n"),
+        ("(Tensor x, int from=1)", "x"),
+        ("(Tensor x, int n, int m, int k)", "x, m, *, n"),
+    ],
+)
+def test_a_parameter_that_cannot_be_added_has_no_fix(schema: str, fake: str) -> None:
+    text = f'torch.library.define("kit::f", "{schema} -> Tensor")\n'
+    text += f'@torch.library.register_fake("kit::f")\ndef fake({fake}):\n    return torch.empty_like(x)\n'
+    assert [item.fix for item in lint(text).diagnostics] == [None]
+
+
+@pytest.mark.parametrize(("written", "is_fixed"), [("n: int = 2", True), ("n: tuple = ()", False)])
+def test_a_parameter_is_added_only_of_a_type_that_torch_takes(written: str, is_fixed: bool) -> None:
+    found = lint(OP.format(schema=f"x: Tensor, {written}", fake="x")).diagnostics
+    assert [item.fix is not None for item in found] == [is_fixed]
+
+
 def test_a_vmap_rule_passes_on_to_the_operator() -> None:
     text = """
 @torch.library.custom_op("kit::f", mutates_args=())
