@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial, singledispatch
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.conditions import equal, reached, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.methods import call_method
@@ -28,6 +30,7 @@ from opschema_cli.evaluation.values import (
     Wraps,
     distinct,
 )
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
 
 
@@ -54,7 +57,28 @@ def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Itera
         yield from read(evaluator, arguments)
         return
     frame = evaluator.frames.entered(callee, arguments)
-    yield from _returned(evaluator, frame) if frame is not None else UNKNOWN
+    found = _returned(evaluator, frame) if frame is not None else UNKNOWN
+    yield from (Unknown() if _is_restated(value, callee) else value for value in found)
+
+
+def _is_restated(value: Value, callee: Func) -> bool:
+    """Whether a value is a function of which the callee that returns it may have changed what ``inspect.signature`` shows."""
+    return isinstance(value, Func) and _restates(callee.body) and not _restates(value.body)
+
+
+@cached_on_argument
+def _restates(body: Body) -> bool:
+    """Whether a function, or one in it, writes the signature, annotations or defaults of another."""
+    outer = body.function.outer if body.function is not None else None
+    return outer is not None and _RESTATES.search(body.file.source.text, outer.start, outer.end) is not None
+
+
+_SHOWN = "__(?:signature|annotations|defaults|kwdefaults)__"
+_RESTATES = re.compile(
+    rf"\.{_SHOWN}\s*(?:=(?!=)|\[[^\]\n]*\]\s*=(?!=)|\.update\b)|\bsetattr\([^,\n]*,\s*[\"']{_SHOWN}"
+    r"|^[ \t]*(?:functools\.)?update_wrapper\(",
+    re.MULTILINE,
+)
 
 
 def _returned(evaluator: Evaluator, frame: Frame) -> Values:

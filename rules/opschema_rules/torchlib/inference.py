@@ -172,7 +172,7 @@ def _written(type_: SchemaType, alias: AliasInfo) -> SchemaType:
 
 
 def is_restated(function: Body) -> bool:
-    """Whether code sets the signature or the annotations of a function, which its ``def`` then does not show."""
+    """Whether code sets the signature, the annotations or the defaults of a function, which its ``def`` then does not show."""
     return function.function is not None and function.function.name in _restated(function.file)
 
 
@@ -182,7 +182,7 @@ def _restated(file: PythonFile) -> frozenset[str]:
     return frozenset(_RESTATES.findall(text) if any(name in text for name in _OF_SIGNATURES) else ())
 
 
-_OF_SIGNATURES = ("__signature__", "__annotations__")
+_OF_SIGNATURES = ("__signature__", "__annotations__", "__defaults__", "__kwdefaults__")
 _RESTATES = re.compile(rf"(?<![\w.])(\w+)\.(?:{'|'.join(_OF_SIGNATURES)})")
 
 

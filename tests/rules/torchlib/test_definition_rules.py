@@ -53,6 +53,28 @@ def test_a_signature_that_code_sets_is_not_read_from_the_function(set_by_code: s
 
 
 @pytest.mark.parametrize(
+    ("decorator", "count"),
+    [
+        ("functools.update_wrapper(given, shape)", 0),
+        ("given.__annotations__.update(shape.__annotations__)", 0),
+        ("given.__annotations__['return'] = Tensor", 0),
+        ("given.__signature__ = inspect.signature(shape)", 0),
+        ("given.__defaults__ = (2, 1.0)", 0),
+        ("setattr(given, '__signature__', inspect.signature(shape))", 0),
+        ("print(given.__annotations__, given.__defaults__ == ())", 2),
+        ("given.__name__ = shape.__name__", 2),
+    ],
+)
+@pytest.mark.parametrize("apply", ["@shaped\n{}", "{}\n\nf = shaped(f)"])
+def test_a_decorator_that_sets_the_signature_of_what_it_returns(decorator: str, count: int, apply: str) -> None:
+    head = "import functools, inspect\n\n\ndef shape(x: Tensor) -> Tensor: ...\n\n\n"
+    head += f"def shaped(given):\n    {decorator}\n    return given\n\n\n"
+    defined = apply.format("def f(*args):\n    return args[0].clone()\n")
+    text = f'{head}{defined}\n\ntorch.library.custom_op("kit::f", f, mutates_args=())\n'
+    assert len(found(text, "REG101", "REG102")) == count
+
+
+@pytest.mark.parametrize(
     ("parameters", "returns", "expected"),
     [
         ("x: Tensor, a", " -> Tensor", [("REG101", "a")]),

@@ -144,6 +144,15 @@ def test_what_does_not_take_what_is_passed(schema: str, fake: str, expected: tup
     assert told(OP.format(schema=schema, fake=fake)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("changed", "count"), [("f.__defaults__ = (2,)", 0), ("f.__kwdefaults__ = {}", 0), ("f.__doc__ = ''", 1)]
+)
+def test_defaults_that_code_sets_are_not_read_from_the_function(changed: str, count: int) -> None:
+    text = "lib = torch.library.Library('kit', 'FRAGMENT')\nlib.define('f(Tensor x, int n=2) -> Tensor')\n\n\n"
+    text += f"def f(x, n):\n    return x * n\n\n\n{changed}\nlib.impl('f', f, 'CPU')\n"
+    assert len(told(text)) == count
+
+
 def test_both_sides_are_shown() -> None:
     linted = lint(OP.format(schema="x: Tensor, rows: int, columns: int", fake="x, columns, rows"))
     (found,) = linted.diagnostics

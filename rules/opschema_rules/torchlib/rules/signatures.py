@@ -11,6 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, quoted
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_rules.torchlib.inference import is_restated
 from opschema_rules.torchlib.model import Operator, Registration, Role
 from opschema_rules.torchlib.passing import Mismatch, filled, in_force, mismatches
 from opschema_rules.torchlib.places import declared
@@ -254,6 +255,8 @@ def _compared(
 ) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or schema.vararg or function.function is None or is_method(function):
+        return
+    if is_restated(function):
         return
     found = mismatches(schema, function.params, skip)
     for item in found:
