@@ -140,8 +140,10 @@ def written_on(body: Body, context: str) -> set[str] | None:
 def _sets_dynamically(body: Body, context: str) -> bool:
     scopes = list(body.scope.walk())
     calls = [call for scope in scopes for call in scope.calls]
-    return any(use.name.startswith(f"{context}.__dict__") for scope in scopes for use in scope.uses) or any(
-        call.callee in ("setattr", "vars", "exec") and any(item.text == context for item in call.items[1:])
+    special = (f"{context}.__dict__", f"{context}.__setattr__")
+    return any(use.name.startswith(special) for scope in scopes for use in scope.uses) or any(
+        call.callee in ("setattr", "object.__setattr__", "vars", "exec")
+        and any(item.text == context for item in call.items[1:])
         for call in calls
     )
 

@@ -221,6 +221,8 @@ def test_a_setup_context_may_also_set_attributes() -> None:
         "    ctx.save_for_backward(*inputs[:2])\n    ctx.a = a",
         "    keep(ctx, x, y, a)",
         "    for name in 'a':\n        setattr(ctx, name, a)\n    ctx.save_for_backward(x, y)",
+        "    ctx.__setattr__('a', a)\n    ctx.save_for_backward(x, y)",
+        "    object.__setattr__(ctx, 'a', a)\n    ctx.save_for_backward(x, y)",
     ],
 )
 def test_what_others_may_leave_on_the_context_is_not_asked_for(setup: str) -> None:
