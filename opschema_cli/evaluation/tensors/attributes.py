@@ -9,6 +9,7 @@ from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call
 from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
 from opschema_cli.evaluation.tensors.promotion import is_floating
 from opschema_cli.evaluation.tensors.sizes import RefusedError, axis, broadcast
+from opschema_cli.evaluation.values import ExternalName
 
 SIZES: Mapping[str, int] = {
     **dict.fromkeys(("bool", "uint8", "int8", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"), 1),
@@ -124,10 +125,20 @@ COPIES = frozenset({"cpu", "cuda", "to", "type", "contiguous", "requires_grad_",
 """Methods whose result has the shape of the tensor, and possibly the dtype of an argument."""
 
 
+_TENSOR_TYPES = {
+    "BoolTensor": "bool", "ByteTensor": "uint8", "CharTensor": "int8", "ShortTensor": "int16", "IntTensor": "int32",
+    "LongTensor": "int64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16", "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+}  # fmt: skip
+
+
 def converted(tensor: TensorValue, values: tuple[object, ...]) -> TensorValue:
-    """Return the tensor with the dtype that one of the arguments is or has."""
+    """Return the tensor with the dtype that one of the arguments is, has or (a tensor type, also as a string) stands for."""
     dtype = tensor.dtype
     for value in values:
+        written = value.name if isinstance(value, ExternalName) else value
+        if isinstance(written, str) and written.endswith("Tensor"):
+            return TensorValue(tensor.shape, _TENSOR_TYPES.get(written.rpartition(".")[2]))
         if isinstance(value, DtypeValue):
             return TensorValue(tensor.shape, value.name)
         if isinstance(value, TensorValue):

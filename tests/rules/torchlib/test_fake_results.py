@@ -30,6 +30,9 @@ def reported(parameters: str, kernel: str, fake: str, returns: str = "Tensor") -
     return [item.message for item in linted.diagnostics]
 
 
+HALF = "assert x.dtype == torch.float16"
+
+
 @pytest.mark.parametrize(
     ("parameters", "kernel", "fake", "promised", "returned"),
     [
@@ -74,6 +77,13 @@ def reported(parameters: str, kernel: str, fake: str, returns: str = "Tensor") -
             "return torch.empty_like(x)",
             "bfloat16[2, 3]",
             "bfloat16[2, 6]",
+        ),
+        (
+            "x: Tensor",
+            f"{HALF}; return x.type(torch.FloatTensor)",
+            "return torch.empty_like(x)",
+            "float16[2, 3]",
+            "float32[2, 3]",
         ),
         (
             "x: Tensor, n: int",
@@ -156,6 +166,14 @@ def test_the_second_of_two_results() -> None:
         ("x: Tensor, n: int", "return x.new_empty(max(n, x.shape[0]))", "return x.new_empty(x.shape[0])"),
         # ranks that only one of them means
         ("x: Tensor", "return x.new_empty(x.shape[0], x.shape[1])", "return torch.empty_like(x)"),
+        # types of tensors
+        ("x: Tensor", f"{HALF}; return x.type(torch.FloatTensor)", "return torch.empty_like(x, dtype=torch.float32)"),
+        (
+            "x: Tensor",
+            f"{HALF}; return x.type('torch.cuda.IntTensor')",
+            "return torch.empty_like(x, dtype=torch.int32)",
+        ),
+        ("x: Tensor", f"{HALF}; return x.type(torch.OtherTensor)", "return torch.empty_like(x, dtype=torch.int8)"),
         # unknown code
         ("x: Tensor", "return run(x)", "return torch.empty_like(x)"),
         ("x: Tensor", "return torch.empty(aligned(x.shape[0]), 4)", "return torch.empty(x.shape[0], 4)"),
