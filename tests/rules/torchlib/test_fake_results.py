@@ -386,3 +386,35 @@ def fake(x, weight, scale):
 def test_tensors_have_the_dtypes_that_a_kernel_asserts(size: str, count: int) -> None:
     linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": ASSERTING.format(size)}, ("REG212",))
     assert linted.codes() == ["REG212"] * count
+
+
+DEFAULT = """\
+import torch
+from torch import Tensor
+
+
+@torch.library.custom_op("kit::zeros", mutates_args=())
+def kernel(x: Tensor) -> Tensor:
+    return torch.zeros({}, dtype={})
+
+
+@kernel.register_fake
+def fake(x):
+    return torch.empty(x.shape, dtype=torch.float64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "size", "dtype", "count"),
+    [
+        ("torch.set_default_dtype(torch.float64)", "x.shape", "None", 0),
+        ("torch.set_default_tensor_type(torch.DoubleTensor)", "x.shape", "None", 0),
+        ("def use():\n    torch.set_default_dtype(torch.float64)", "x.shape", "None", 1),
+        ("torch.set_default_dtype(torch.float64)", "x.shape", "torch.float16", 1),
+        ("torch.set_default_dtype(torch.float64)", "(*x.shape, 2)", "torch.float64", 1),
+        ("", "x.shape", "None", 1),
+    ],
+)
+def test_a_default_dtype_that_code_sets_is_not_known(module: str, size: str, dtype: str, count: int) -> None:
+    files = {"kit/__init__.py": f"import torch\n{module}\n", "kit/ops.py": DEFAULT.format(size, dtype)}
+    assert lint_files([PACK], files, ("REG212",)).codes() == ["REG212"] * count

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.word_search import WordSearch
 from opschema_rules.torchlib.compared_shapes import Disagreement, compared_pairs
-from opschema_rules.torchlib.model import Operator, Registration
+from opschema_rules.torchlib.model import Operator, Registration, Tree
 
 
 @rule("REG212", "fake-result", severity="warning")
@@ -70,8 +74,28 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     for pair in compared_pairs(operator):
-        if pair.compared.difference is not None:
-            yield _reported(operator, pair.fake, pair.kernel, pair.compared.difference)
+        found = pair.compared.difference
+        if found is not None and not (_may_be_of_default_dtype(found) and _sets_default_dtype(operator.tree)):
+            yield _reported(operator, pair.fake, pair.kernel, found)
+
+
+_DEFAULT_DTYPES = frozenset({"float32", "complex64"})
+_SETS_DEFAULT = re.compile(rb"^(?:torch\.)?set_default_(?:dtype|tensor_type)\(", re.MULTILINE)
+
+
+def _may_be_of_default_dtype(found: Disagreement) -> bool:
+    """Whether results differ in dtype, and one of them has a dtype that follows from torch's default unless code sets another."""
+    dtypes = {text.strip("`").partition("[")[0] for text in (found.fake, found.kernel)}
+    return len(dtypes) > 1 and not dtypes.isdisjoint(_DEFAULT_DTYPES)
+
+
+@cached_on_argument
+def _sets_default_dtype(tree: Tree) -> bool:
+    """Whether a Python file sets torch's default dtype when it is imported."""
+    paths = (path for path in tree.project.workspace.files if is_python(path))
+    words = frozenset({"set_default_dtype", "set_default_tensor_type"})
+    found = WordSearch(tree.project, "default dtype", words).files(paths)
+    return any(_SETS_DEFAULT.search(tree.project.workspace.peek(path)) for path in found)
 
 
 def _reported(operator: Operator, fake: Registration, kernel: Body, found: Disagreement) -> Diagnostic:
