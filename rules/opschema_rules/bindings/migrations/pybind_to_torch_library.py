@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from itertools import islice
 import msgspec
 
 from opschema_cli.cpp_missing import FunctionSearch
-from opschema_cli.lint.diagnostic import CPP, Place
+from opschema_cli.lint.diagnostic import CPP
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Scope, Site, migration
 from opschema_cli.project import Project
@@ -22,9 +21,7 @@ from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.migrations.callers import Rewritten, merged, rewrite_callers
 from opschema_rules.bindings.migrations.cpp_edits import rewrite_cpp
 from opschema_rules.bindings.migrations.derived import (
-    COMPOSITE,
     DerivedOperator,
-    FunctionBodies,
     NotDerivableError,
     derive,
     operator_name,
@@ -32,6 +29,8 @@ from opschema_rules.bindings.migrations.derived import (
     takes_tensor,
     with_keys,
 )
+from opschema_rules.bindings.migrations.fakes import add_fakes, write_fakes
+from opschema_rules.bindings.migrations.function_bodies import FunctionBodies
 from opschema_rules.bindings.migrations.leftovers import (
     defined_operators,
     mentioned,
@@ -169,7 +168,7 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
             operators += own.values()
             removed += aliases
             _drop_from_stub(draft, extensions, module, names | {item.name for item in aliases})
-            _add_fakes(extensions, module, list(own.values()), namespace, fakes)
+            add_fakes(extensions, module, list(own.values()), namespace, fakes)
             yield from _notes(own.values(), rewritten)
     for namespace, (operators, removed) in spaces.items():
         rewrite_cpp(draft, operators, removed, namespace)
@@ -180,7 +179,7 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     )
     for path, edits in files.items():
         draft.edit(path, merged(edits))
-    yield from _write_fakes(draft, fakes)
+    yield from write_fakes(draft, fakes)
     draft.settle()
 
 
@@ -371,45 +370,3 @@ def _drop_from_stub(draft: Draft, extensions: Extensions, module: Module, names:
                 start = text.rfind("\n", 0, outer.start) + 1
                 end = text.find("\n", outer.end)
                 draft.edit(file.path, [Edit(Span(start, end + 1 if end >= 0 else len(text)), "")])
-
-
-def _add_fakes(
-    extensions: Extensions,
-    module: Module,
-    operators: Sequence[DerivedOperator],
-    namespace: str,
-    fakes: dict[str, list[str]],
-) -> None:
-    """Add the fakes of operators with a dispatch key of their own to the texts of files."""
-    home = next((path for path, modules in extensions.by_path.items() if module.root in modules), "")
-    own = [item for item in operators if item.key != COMPOSITE] if home else []
-    if not own:
-        return
-    path = posixpath.join(posixpath.dirname(home.removesuffix("/__init__.py")), "_fakes.py")
-    name = module.root.name
-    last = name.rpartition(".")[2]
-    loads = f"from . import {last}  # noqa: F401\n" if "." in name else f"import {last}  # noqa: F401\n"
-    parts = fakes.setdefault(path, [])
-    if loads not in parts:
-        parts.insert(0, loads)
-    for item in {one.full: one for one in own}.values():
-        function = f"_{item.full.replace('.', '_')}"
-        if any(f"\ndef {function}(" in part for part in parts):
-            function = f"_{namespace}{function}"
-        does = "return None" if item.returns_nothing else f'raise NotImplementedError("{_TO_FILL}")'
-        parts.append(
-            f'\n\n@torch.library.register_fake("{namespace}::{item.full}")\n'
-            f"def {function}({', '.join(item.params)}):\n    {does}\n"
-        )
-
-
-_TO_FILL = "return empty tensors of the right shapes"
-
-
-def _write_fakes(draft: Draft, fakes: dict[str, list[str]]) -> Iterator[Note]:
-    for path, parts in fakes.items():
-        if draft.project.workspace.is_file(path):
-            yield Note(Place(path, Span(0, 0)), "add fake kernels for the new operators here")
-        else:
-            head = '"""Fake kernels of operators, to be filled in and imported."""\n\nimport torch\n\n'
-            draft.create(path, head + "".join(parts))

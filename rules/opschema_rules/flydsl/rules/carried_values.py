@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
-from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.changed_types import changes, cut_by
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import device_values, stays_python
+from opschema_rules.flydsl.element_types import ElementTypes, type_of
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, in_rewritten, is_gpu_loop, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
-from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
-from opschema_rules.flydsl.tensors import Tensors
+from opschema_rules.flydsl.number_types import FLOAT, INT
 from opschema_rules.flydsl.value_types import is_float, machine_type, written
 
 _ARITHMETIC = ("+=", "-=", "*=")
@@ -174,17 +172,6 @@ def _text(body: Body) -> str:
     return body.file.text(body.function.outer) if body.function is not None else ""
 
 
-class _Types(NumberTypes):
-    """The types of numbers, including elements of tensor arguments in statements that are ``surely_run`` for every caller."""
-
-    surely_run = False
-
-    @cached_property
-    def tensors(self) -> Tensors:
-        """The tensors of the tree."""
-        return Tensors(self.tree)
-
-
 def _is_reached(statements: Sequence[Statement], wanted: Statement) -> bool:
     """Whether only loops surround a statement, and nothing before it leaves the function."""
     for item in statements:
@@ -227,7 +214,7 @@ def _plain_starts(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
     """Yield findings on variables that are assigned a Python value once, outside all blocks of the loop, and changed in the
     loop.
     """
-    types = _Types(device_values(tree, traced))
+    types = ElementTypes(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
     found = list(stops(tree, traced, body))
@@ -325,7 +312,7 @@ def _augmented(name: str, change: str, value: Expr | None) -> tuple[str, Expr | 
     return change, value
 
 
-def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None) -> str:
+def _why(types: ElementTypes, body: Body, first: Expr, change: str, value: Expr | None) -> str:
     """Return why a loop does not carry a value; empty if it does, or if that is not known."""
     if first.kind == "const" and body.file.text(first) == "None":
         return "is `None` before" if change in ("assign", *_ARITHMETIC) else ""
@@ -334,7 +321,7 @@ def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None
         return _grows(kind, first, change)
     if change == "+=" and kind == "list":
         return "is a list that `+=` makes longer" if value is not None and value.kind == "list" and value.items else ""
-    start, other = types.of(body, first), _type_of(types, body, value) if value is not None else ""
+    start, other = types.of(body, first), type_of(types, body, value) if value is not None else ""
     if change in _ARITHMETIC and start in (INT, "Int32"):
         if is_float(other):
             return f"begins as {written(start)} and becomes a float"
@@ -343,56 +330,6 @@ def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None
         differs = machine_type(start) != machine_type(other)
         return f"begins as {written(start)} and becomes {written(other)}" if differs else ""
     return ""
-
-
-def _type_of(types: _Types, body: Body, expr: Expr) -> str:
-    """Return the type of a value, including an element of a tensor in registers with a written type, and a conversion by ``to``."""
-    found = types.of(body, expr)
-    if found:
-        return found
-    if expr.kind == "call":
-        if _is_select(types, body, expr):
-            return _selected([_type_of(types, body, item) for item in expr.items[1:]])
-        name, _, method = expr.callee.rpartition(".")
-        converts = method == "to" and expr.keywords == ("",)
-        holder = types.of(body, Expr("name", expr.start, expr.start + len(name), name)) if converts and name else ""
-        return _number(types, body, expr.items[1]) if machine_type(holder) and holder not in (INT, FLOAT) else ""
-    if expr.kind != "subscript" or not is_variable(expr.items[0]) or not all(map(_is_index, expr.items[1:])):
-        return ""
-    bound = types.values.bindings(body, expr.items[0].text) or []
-    if types.values.parameter(body, expr.items[0].text) is not None:
-        plain = all(types.of(body, item) in (INT, "Int32") for item in expr.items[1:])
-        return types.tensors.element(types.values.traced, expr.items[0].text) if plain and types.surely_run else ""
-    made = bound[0] if len(bound) == 1 else None
-    if not isinstance(made, Expr) or types.tree.names.called(body, made) != "make_rmem_tensor":
-        return ""
-    element = made.keyword("dtype") or next(iter(made.positional()[1:2]), None)
-    return _number(types, body, element) if element is not None else ""
-
-
-def _is_select(types: _Types, body: Body, call: Expr) -> bool:
-    """Whether a call is of the method `select` of a comparison with a GPU value, or of a variable that holds one."""
-    owner = call.items[0].owner if call.items[0].member == "select" and call.keywords == ("", "") else None
-    bound = types.values.bindings(body, owner.text) or [] if owner is not None and is_variable(owner) else [owner]
-    compared = bound[0] if len(bound) == 1 else None
-    return isinstance(compared, Expr) and compared.kind == "compare" and bool(types.values.of(body, compared))
-
-
-def _selected(kinds: list[str]) -> str:
-    """Return the type of a choice between two values: a float of unknown size, if one of them is a FlyDSL float."""
-    if kinds[0] == kinds[1]:
-        return kinds[0]
-    return FLOAT if any(is_float(item) and item != FLOAT for item in kinds) else ""
-
-
-def _is_index(expr: Expr) -> bool:
-    return expr.kind in ("name", "binary") or (expr.kind == "const" and type(expr.value) is int)
-
-
-def _number(types: NumberTypes, body: Body, expr: Expr) -> str:
-    """Return the FlyDSL number type that an expression names."""
-    last = types.tree.names.last(body, expr)
-    return last if is_number(last) else ""
 
 
 def _grows(kind: str, first: Expr, change: str) -> str:
