@@ -82,7 +82,7 @@ class Cache:
             self._sealing = hashlib.blake2b(key=self._key, digest_size=_SEAL, person=b"cache")
             with self._survive():
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._db = _connect(path, begins=self.empty)
+                self._db = _connect(path)
                 weakref.finalize(self, self._db.close)
 
     @classmethod
@@ -207,16 +207,14 @@ class Cache:
             self._db = None
 
 
-def _connect(path: Path, *, begins: bool) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     # A server uses it in one thread, and may end in another.
     db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     db.execute(f"PRAGMA page_size={_PAGE}")  # of a file that is begun; values of many pages are read in half the time
-    # The run that begins the file writes nearly all of it, and the pages of a write-ahead log would be written twice.
-    mode = "TRUNCATE" if begins else "WAL"
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            db.execute(f"PRAGMA journal_mode={mode}")
+            db.execute("PRAGMA journal_mode=WAL")
             break
         except sqlite3.OperationalError as error:  # sqlite does not wait for another process that just begins the file
             if "locked" not in str(error) or time.monotonic() > until:

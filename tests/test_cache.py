@@ -89,22 +89,9 @@ def test_a_file_damaged_in_the_middle_is_a_miss_now_and_mends_by_the_next_run(tm
     assert mended.get("facts", ["a"]) == {"a": b"2"}
 
 
-def test_a_file_that_is_begun_is_written_once_and_by_several(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    first = Cache(path)
-    first.put("facts", {"a": b"1"})
-    assert not [*tmp_path.glob("*-wal")], "no log has all pages a second time"
-    second = first.reopened()
-    second.put("facts", {"b": b"2"})
-    first.put("facts", {"c": b"3"})
-    expected = {"a": b"1", "b": b"2", "c": b"3"}
-    assert first.get("facts", expected) == second.get("facts", expected) == expected
-
-
 def test_a_locked_file_is_a_miss_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "c.sqlite"
-    for _ in range(2):  # the run that begins a file keeps no write-ahead log
-        Cache(path).put("facts", {"a": b"1"})
+    Cache(path).put("facts", {"a": b"1"})
     connect = sqlite3.connect
     monkeypatch.setattr(
         module.sqlite3, "connect", lambda *args, **options: connect(*args, **{**options, "timeout": 0.05})
