@@ -62,7 +62,7 @@ def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Itera
 
 
 def _is_restated(value: Value, callee: Func) -> bool:
-    """Whether a value is a function of which the callee that returns it may have changed what ``inspect.signature`` shows."""
+    """Whether a value is a function whose signature the callee that returns it may have changed."""
     return isinstance(value, Func) and _restates(callee.body) and not _restates(value.body)
 
 
@@ -73,7 +73,10 @@ def _restates(body: Body) -> bool:
     return outer is not None and _RESTATES.search(body.file.source.text, outer.start, outer.end) is not None
 
 
-_SHOWN = "__(?:signature|annotations|defaults|kwdefaults)__"
+SIGNATURE_ATTRIBUTES = ("__signature__", "__annotations__", "__defaults__", "__kwdefaults__")
+"""Attributes of a function that change its signature as ``inspect`` shows it."""
+
+_SHOWN = f"(?:{'|'.join(SIGNATURE_ATTRIBUTES)})"
 _RESTATES = re.compile(
     rf"\.{_SHOWN}\s*(?:=(?!=)|\[[^\]\n]*\]\s*=(?!=)|\.update\b)|\bsetattr\([^,\n]*,\s*[\"']{_SHOWN}"
     r"|^[ \t]*(?:functools\.)?update_wrapper\(",

@@ -8,7 +8,7 @@ from typing import Literal
 from opschema_cli.source.python import ContainerChange, Expr
 
 _REMOVING = ("pop", "popitem", "clear")
-_CHANGING = frozenset(
+CHANGING = frozenset(
     {
         *(
             "append",
@@ -30,7 +30,7 @@ _CHANGING = frozenset(
 )
 """Methods that change a list, dictionary, set, or a container of `collections`."""
 
-_ENDINGS = frozenset(name[-3:] for name in _CHANGING)
+_ENDINGS = frozenset(name[-3:] for name in CHANGING)
 """The last letters of these methods: nearly all other names end in different ones."""
 
 _MOST_STEPS = 100
@@ -56,7 +56,7 @@ class ContainerChanges:
 
     def attribute(self, expr: Expr) -> None:
         """Record an attribute of anything but a name, if it is a method that changes a container."""
-        if expr.text in _CHANGING:
+        if expr.text in CHANGING:
             self._add(expr.items[0], 0, "method")
 
     def uses(self, names: Iterable[str]) -> None:
@@ -64,7 +64,7 @@ class ContainerChanges:
         for name in names:
             if name[-3:] in _ENDINGS:
                 holder, dot, method = name.rpartition(".")
-                if dot and method in _CHANGING and not holder.startswith("?"):
+                if dot and method in CHANGING and not holder.startswith("?"):
                     self._count(_last(holder), 0, "method")
 
     def call(self, call: Expr) -> None:

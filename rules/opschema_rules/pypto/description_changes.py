@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import params_for
+from opschema_cli.source.container_changes import CHANGING
 from opschema_cli.source.python import Assign, Expr, Param, PythonFile, Scope
 
 _DESCRIPTIONS = ("KERNELS", "ORCHESTRATION", "CALLABLE")
@@ -29,8 +30,6 @@ _GIVING = frozenset({"copy", "get", "items", "pop", "setdefault", "values"})
 
 _ADDING = frozenset({"append", "extend", "insert"})
 _OF_KEY = frozenset({"__delitem__", "__setitem__", "pop", "setdefault"})
-_CHANGING = frozenset({"__iadd__", "__imul__", "__ior__", "clear", "popitem", "remove", "reverse", "sort", "update"})
-_CHANGING |= _ADDING | _OF_KEY
 _OF_PARTS = frozenset({"boolop", "ifexp", "lambda", "list", "set", "starred", "tuple", "walrus"})
 _OF_FIRST = frozenset({"generator", "listcomp", "setcomp", "subscript"})
 _IN_PLACE = re.compile(r"\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>)=")
@@ -115,7 +114,7 @@ class _Names:
     def changed(self, call: Expr) -> Iterator[str]:
         """Yield the names of what a call may change."""
         owner, method = call.items[0].owner, call.items[0].member
-        if owner is not None and method in _CHANGING:
+        if owner is not None and method in CHANGING:
             if not _is_harmless(call, owner, method):
                 yield from _DESCRIPTIONS if owner.kind == "other" else self.of(owner)
         elif method not in _GIVING and not self._only_reads(call):

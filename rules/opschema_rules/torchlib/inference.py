@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.calls import SIGNATURE_ATTRIBUTES
 from opschema_cli.requirements import Version
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.source.bodies import Body
@@ -179,11 +180,10 @@ def is_restated(function: Body) -> bool:
 @cached_on_argument
 def _restated(file: PythonFile) -> frozenset[str]:
     text = file.source.text
-    return frozenset(_RESTATES.findall(text) if any(name in text for name in _OF_SIGNATURES) else ())
+    return frozenset(_RESTATES.findall(text) if any(name in text for name in SIGNATURE_ATTRIBUTES) else ())
 
 
-_OF_SIGNATURES = ("__signature__", "__annotations__", "__defaults__", "__kwdefaults__")
-_RESTATES = re.compile(rf"(?<![\w.])(\w+)\.(?:{'|'.join(_OF_SIGNATURES)})")
+_RESTATES = re.compile(rf"(?<![\w.])(\w+)\.(?:{'|'.join(SIGNATURE_ATTRIBUTES)})")
 
 
 def _is_plain(function: Body, param: Param, problems: list[Problem]) -> bool:
