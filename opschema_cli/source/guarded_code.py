@@ -31,7 +31,7 @@ _MAKES_NAMES = frozenset({"__class__", "__dict__", "__getattr__"})
 
 _READ_BEFORE = re.compile(r"(?:\bin|\*\*|\b(?:dict|list|tuple|set|frozenset|sorted|len|iter|update)\()\s*\Z")
 _READ = re.compile(r"\.(?:get|items|keys|values|copy)\b|\[[^\]\n]*\](?!\s*=(?!=))")
-"""What stands before and after a dictionary that is only read."""
+"""The code before and after a dictionary that is only read."""
 
 _SET_IN_PLACE = re.compile(
     r"\b(?:sys\.modules\[|import_module\()\s*[\"']([\w.]+)[\"']\s*[\])]\.(\w+)\s*(?::[^=\n]+)?=(?!=)"
@@ -203,7 +203,7 @@ def asked_attributes(body: Body) -> Iterator[Asked]:
 
 
 def _set_in_dictionaries(body: Body) -> Iterator[Asked]:
-    """Yield the objects with dictionaries of which a body does not only read items."""
+    """Yield the objects whose dictionaries a body may change."""
     text = body.file.source.text
     for holder, span in _namespaces(body) if "__dict__" in text or "vars(" in text else ():
         is_read = _READ_BEFORE.search(text, max(0, span.start - _LOOK_BACK), span.start) or _READ.match(text, span.end)

@@ -33,7 +33,8 @@ class State:
 
     ``used`` are the orchestration's own tensors that anything may have used, ``written`` those that it may have written
     without having read them; with ``ANY`` among them that may be all. ``turned`` are the objects whose
-    alternatives are those of loops, of which it is not known how often they turn, ``compiled`` those of branches of an ``#if``.
+    alternatives come from loops with an unknown number of iterations, ``compiled`` those whose alternatives come from branches of
+    an ``#if``.
     """
 
     values: dict[int, Value] = field(default_factory=dict)

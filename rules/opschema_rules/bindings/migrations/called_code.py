@@ -48,7 +48,7 @@ class CalledCode(msgspec.Struct, frozen=True):
 
     @property
     def accesses_memory(self) -> bool:
-        """Whether it certainly accesses the memory of tensors: autograd and tracers cannot look into it."""
+        """Whether it certainly accesses the memory of tensors: autograd and tracers do not see what it does then."""
         return any(map(_accesses_memory, self.bodies))
 
 

@@ -336,7 +336,7 @@ def _function(binding: Binding, parameters: Sequence[Parameter], returns: str) -
 
 
 def _qualified(written: str) -> str:
-    """Return a type as it is written outside of the namespace of its function, which may know the types of PyTorch by ``using``."""
+    """Return a type with the namespaces of PyTorch and the standard library, which a ``using`` around its function may spare."""
     return _UNQUALIFIED.sub(lambda match: f"{'std' if match[0] in _OF_STD else 'at'}::{match[0]}", written)
 
 

@@ -51,7 +51,7 @@ class _Scope(msgspec.Struct):
 
 
 class _Needed(msgspec.Struct, frozen=True):
-    """What a function needs of its block: names that it declares, and those that a using-directive may bring."""
+    """The names that a function needs: those that its block declares, and those that a using-directive in it may bring."""
 
     declared: frozenset[str] = frozenset()
     brought: frozenset[str] = frozenset()

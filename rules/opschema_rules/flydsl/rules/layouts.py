@@ -107,7 +107,7 @@ def _faults(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[tuple[
 
 
 def _shown(body: Body, expr: Expr) -> str:
-    """Return a shape or stride as it is written, with the brackets of a tuple."""
+    """Return a shape or stride as it is written, including the brackets of a tuple."""
     text = excerpt(body.file.text(expr), LONGEST)
     return f"({text})" if expr.kind == "tuple" else text
 
