@@ -80,29 +80,6 @@ def names_of(parameters: CppNode) -> list[str]:
 
 
 _NOT_WORD = re.compile(r"\W+")
-_DECLARES = frozenset(
-    {"declaration", "init_declarator", "for_range_loop", "parameter_declaration", "optional_parameter_declaration"}
-)
-_USING = re.compile(r"(\w+)\s*;?\Z")
-_POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)\s*\(")
-"""A pointer to a function in what the parser takes for an assignment: ``T (*f)(T) = &g``."""
-
-
-def declared_in(node: CppNode) -> Iterator[str]:
-    """Yield the names that a block or a function's parameters declare, apart from those in functions inside expressions."""
-    for item in node.walk(is_function):
-        if item.kind == "using_declaration":
-            yield from _USING.findall(item.text)
-        elif item.kind == "assignment_expression":
-            left = item.field("left")
-            yield from _POINTER.findall(left.text) if left is not None and left.kind == "call_expression" else ()
-        elif item.kind in _DECLARES:
-            names = (name for one in item.fields("declarator") for name in one.walk(_declares_others))
-            yield from (name.text for name in names if name.kind == "identifier")
-
-
-def _declares_others(node: CppNode) -> bool:
-    return node.kind in ("init_declarator", "parameter_list")
 
 
 def errors_in(node: CppNode) -> list[Span]:

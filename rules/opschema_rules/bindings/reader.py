@@ -14,7 +14,6 @@ from opschema_cli.source.cpp_blocks import (
     arguments_of,
     around,
     callee,
-    declared_in,
     errors_in,
     inside,
     is_mentioned,
@@ -24,6 +23,7 @@ from opschema_cli.source.cpp_blocks import (
     owner_of,
     receivers,
 )
+from opschema_cli.source.cpp_scopes import declared_in
 from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
 from opschema_rules.bindings.detection import MODULES, OF_TENSORS
@@ -96,7 +96,7 @@ class _Reader:
                     broken=broken,
                     end=item.body.span.end,
                     locals=frozenset(
-                        (*declared_in(item.body), *declared_in(item.parameters), *_template_values(declarator))
+                        (*declared_in(item.body), *declared_in(item.parameters), *_template_names(declarator))
                     ),
                     gives_module=_gives_module(declarator),
                 )
@@ -323,8 +323,8 @@ def _is_harmless(name: CppNode) -> bool:
     return method is not None and method.text in _HARMLESS
 
 
-def _template_values(declarator: CppNode) -> Iterator[str]:
-    """Yield the values among the parameters of a function's template."""
+def _template_names(declarator: CppNode) -> Iterator[str]:
+    """Yield the names of the parameters of a function's template."""
     parents = (item.field("parameters") for item in declarator.ancestors if item.kind == "template_declaration")
     yield from (name for item in parents if item is not None for name in declared_in(item))
 

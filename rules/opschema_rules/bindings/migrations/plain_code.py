@@ -41,12 +41,12 @@ _TORCH = re.compile(r"(?:at|torch)::(?:(?:linalg|fft|special|nn::functional|util
 _LAMBDA = re.compile(r"\bauto\s+(\w+)\s*=\s*\[")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*#[^\n]*")
 
-DECLARED = re.compile(
+_DECLARED = re.compile(
     rf"(?<![\w:])(?!(?:const|constexpr|static|inline|typename|return|else|throw|case|new|delete|goto)\b)([A-Za-z_][\w:]*)"
     rf"(?:\s{{0,20}}{_ANGLES}(?:::\w+)?)?(?:\s{{1,20}}const\b)?\s{{0,20}}(?:[&*]|\s){{1,20}}([A-Za-z_]\w*)"
     r"\s{0,20}(?=[,)=({;\[]|:(?!:))"
 )
-UNPACKED = re.compile(r"\bauto\s*&{0,2}\s*\[([\w\s,]{1,200})\]")
+_UNPACKED = re.compile(r"\bauto\s*&{0,2}\s*\[([\w\s,]{1,200})\]")
 _PLAIN_TYPE = re.compile(
     r"(?:at|torch|c10)::(?:Tensor\w*|Scalar\w*|\w*ArrayRef|optional|Device|DeviceType|ScalarType|MemoryFormat|Layout|indexing::\w+|List|string_view)"
     r"|Tensor\w*|Scalar\w*|\w*ArrayRef|optional|std::(?:vector|optional|tuple|pair|array|string|initializer_list|string_view)|vector|tuple"
@@ -118,9 +118,9 @@ def is_known(name: str) -> bool:
 def doubts(body: str) -> Iterator[str]:
     """Yield what in a body may have effects that its calls of functions do not show."""
     body = _DIRECTIVE.sub("", body)
-    types = DECLARED.findall(body)
+    types = _DECLARED.findall(body)
     declared = {name for of, name in types if _PLAIN_TYPE.fullmatch(of)}
-    declared |= {"auto", *(name.strip() for names in UNPACKED.findall(body) for name in names.split(","))}
+    declared |= {"auto", *(name.strip() for names in _UNPACKED.findall(body) for name in names.split(","))}
     yield from (
         f"{name}()" for name in _METHOD.findall(body) if not _METHODS.fullmatch(name) and name not in operators()
     )
