@@ -24,6 +24,22 @@ def test_what_the_rules_say(case: Case) -> None:
     assert linted.codes() == list(case.codes), [item.message for item in linted.diagnostics]
 
 
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        (
+            "x = A.shape[0] * 2",
+            "write `fx.get_scalar(A.shape[0])`, or `fx.get_scalar(A.shape)` if the tensor has one dimension",
+        ),
+        ("rows, columns = A.shape\nx = rows * 2", "write `fx.get_scalar(rows)`"),
+        ("for i in fx.range_constexpr(A.shape[1]):\n    x = n + i", "pass the size as an `fx.Constexpr`"),
+    ],
+)
+def test_what_to_write_for_an_item_of_a_shape(body: str, advice: str) -> None:
+    (found,) = lint_files([PACK], {**BASE_FILES, KERNELS_PATH: Case(body).text()}, ["FLY231"]).diagnostics
+    assert found.message.rpartition("; ")[2] == advice
+
+
 @pytest.mark.parametrize("folder", RELEASES)
 def test_flydsl_says_the_same(folder: Path) -> None:
     release = release_of(folder)

@@ -56,7 +56,8 @@ def tensor_use(file: FlyFile) -> Iterator[Diagnostic]:
     of the type `IntTuple`, and so are the items, which are no numbers: `A.shape[0] * 2`, `i < A.shape[0]`,
     `range(A.shape[0])`, `grid=(A.shape[0], 1, 1)` and `len(A.shape)` raise, in every release.
 
-    `fx.get_scalar(A.shape[0])` makes a number of an item. What the host knows of a tensor may also be passed as a parameter.
+    `fx.get_scalar(A.shape[0])` makes a number of an item; for a tensor of one dimension, whose shape has no items, it is
+    `fx.get_scalar(A.shape)`. What the host knows of a tensor may also be passed as a parameter.
 
     Functions under `@flyc.jit` that launch no kernel are not checked, as they may be called with other values. Names that
     `isinstance()`, `hasattr()` and the like are asked about are left alone, and so is code under a condition that calls a
@@ -263,7 +264,10 @@ class _Found(msgspec.Struct, dict=True):
         written = self.body.file.text(wrong)
         if self._is_tensor(wrong):
             return f"`{written}` is a tensor, and only its elements are numbers: {by} raises `TypeError`"
-        instead = (
-            f"write `fx.get_scalar({written})`" if by != "`range_constexpr`" else "pass the size as an `fx.Constexpr`"
-        )
+        instead = f"write `fx.get_scalar({written})`"
+        if by == "`range_constexpr`":
+            instead = "pass the size as an `fx.Constexpr`"
+        elif wrong.kind == "subscript":
+            whole = self.body.file.text(wrong.items[0])
+            instead += f", or `fx.get_scalar({whole})` if the tensor has one dimension"
         return f"`{written}` is an `IntTuple`, and {by} takes a number: it raises; {instead}"
