@@ -160,6 +160,10 @@ def _compared(word: str, left: Values, right: Values, evaluator: Evaluator, fram
 
 
 def _contains(evaluator: Evaluator, frame: Frame, item: Values, holder: Values) -> bool | None:
+    parts, texts = _known_texts(item), _known_texts(holder)
+    if parts and texts:
+        held = {part in text for part in parts for text in texts}
+        return held.pop() if len(held) == 1 else None
     elements = (
         evaluator.elements(frame, holder[0]) if len(holder) == 1 and isinstance(holder[0], Items | Table) else None
     )
@@ -167,6 +171,12 @@ def _contains(evaluator: Evaluator, frame: Frame, item: Values, holder: Values) 
         return None
     found = [equal(item, evaluator.values(element)) for element in elements]
     return True if True in found else None if None in found else False
+
+
+def _known_texts(values: Values) -> set[str]:
+    """Return the texts that values may be; empty if one may be anything else."""
+    known = all(isinstance(value, Text) and value.names is not None for value in values)
+    return {name for value in values if isinstance(value, Text) for name in value.names or ()} if known else set()
 
 
 def equal(left: Values, right: Values) -> bool | None:

@@ -244,6 +244,24 @@ def test_names_that_are_right(name: str) -> None:
     assert found(f'torch.library.define("{name}", "(Tensor x) -> Tensor")\n', "REG111", "REG112") == []
 
 
+@pytest.mark.parametrize(
+    "helper",
+    [
+        'return name if "::" in name else f"kit::{name}"',
+        'if "::" not in name:\n        name = f"kit::{name}"\n    return name',
+        'return name if name.count("::") else "kit::" + name',
+        'if name.find("::") < 0:\n        return "kit::" + name\n    return name',
+        'while "::" not in name:\n        name = "kit::" + name\n    return name',
+        "return name if is_qualified(name) else f'kit::{name}'",
+    ],
+)
+def test_a_name_that_a_function_completes(helper: str) -> None:
+    text = f"def full(name):\n    {helper}\n"
+    define = 'torch.library.define(full("{}"), "(Tensor x) -> Tensor")\n'
+    assert found(text + define.format("f"), "REG111") == []
+    assert {code for code, _ in found(text + define.format("a::b::c"), "REG111")} == {"REG111"}
+
+
 def test_a_name_that_is_put_together_is_not_guessed() -> None:
     text = "def make(space, name):\n    torch.library.define(f'{space}{name}', '(Tensor x) -> Tensor')\n"
     assert found(text, "REG1") == []

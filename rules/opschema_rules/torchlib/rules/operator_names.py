@@ -59,9 +59,9 @@ def operator_name(operator: Operator) -> Iterator[Diagnostic]:
     definition = operator.definition
     if definition.api == "cpp" or definition.name_place is None or not _is_named_apart(operator):
         return
-    for name in sorted(operator.names or ()):
-        reason = _ill_named(name)
-        if reason:
+    reasons = {name: _ill_named(name) for name in sorted(operator.names or ())}
+    if all(reasons.values()):  # of several, each may be that of a condition that never holds
+        for name, reason in reasons.items():
             yield Diagnostic(
                 f"`{name}` is not an operator's name: {reason}", definition.name_place, ops=(operator.title,)
             )
