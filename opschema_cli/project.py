@@ -195,11 +195,6 @@ class Project:
         """Record that files belong to the linted ones: an unreadable or unparsable one is reported."""
         self.claimed.update(paths)
 
-    @property
-    def parsed_python(self) -> Iterator[PythonFile]:
-        """The Python files that are parsed by now."""
-        return (file for file in self._python.values() if file is not None)
-
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
         return self._source_of(path, self.workspace.source)

@@ -100,7 +100,7 @@ ROOMS = {
     "cached_on_argument": set(),
     "migrate": {"file_kinds", "authoring", "lint", "project", "config", "workspace", "source", "errors", "suggestions"},
     "lint": {
-        *("file_kinds", "regular_files", "operators"),
+        *("file_kinds", "regular_files", "importing_files", "operators"),
         *(
             "plugins",
             "project",

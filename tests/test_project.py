@@ -51,7 +51,7 @@ def test_cached_files_that_are_wanted_ahead_are_left_until_somebody_asks(tmp_pat
     assert Project(Workspace(tmp_path), cached).python("a.py") is not None
     mine = Project(Workspace(tmp_path), cached)
     mine.load_python(["a.py", "b.py"], ahead=True)
-    assert [file.path for file in mine.parsed_python] == ["b.py"]
+    assert list(mine._python) == ["b.py"]
     assert mine.python("a.py") is not None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
 from opschema_cli.file_kinds import is_python
+from opschema_cli.importing_files import IMPORTED, leading_to
 from opschema_cli.lint.lazy_pack import AnyPack
 from opschema_cli.project import Project
 from opschema_cli.source.modules import Modules
@@ -50,19 +51,21 @@ class Recognition:
             return True
 
     def _is_imported(self, path: str) -> bool:
-        name = self._modules.module_name(path)
-        last = name.rpartition(".")[2]
-        return any(
-            self._names(file, item, path) and self.recognised(file.path)
-            for file in self._project.parsed_python
-            for item in file.body.imports
-            if last in (item.attr, item.module.rpartition(".")[2])
-        )
+        led = leading_to(self._modules, self._imported, self._imported.keys() - {path}, [path])
+        importing = sorted(item for item in led if self.recognised(item))
+        self._project.load_python(importing)
+        files = filter(None, map(self._project.python, importing))
+        return any(self._names(file, item, path) for file in files for item in file.body.imports)
 
     def _names(self, file: PythonFile, item: Import, path: str) -> bool:
         module = self._modules.absolute_module(file, item)
         dotted = (module, f"{module}.{item.attr}" if item.attr else None)
         return any(name is not None and self._modules.module_path(name) == path for name in dotted)
+
+    @cached_property
+    def _imported(self) -> dict[str, list[tuple[str, str]]]:
+        """What each Python file imports by its text: which files are parsed by now depends on what the cache holds."""
+        return dict(self._project.scan(IMPORTED, filter(is_python, self._project.workspace.files)))
 
     @cached_property
     def _modules(self) -> Modules:

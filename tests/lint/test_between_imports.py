@@ -103,7 +103,7 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_starts(tmp_path: Path) -> N
         with between_imports(project.feed):
             import wave
         project.settle()
-        print(len(list(project.parsed_python)), len(project.problems))
+        print(sum(file is not None for file in project._python.values()), len(project.problems))
         parsers.close()
     """
     for name in ("a.py", "b.py"):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli.cache import Cache
 from opschema_cli.config import Config
 from opschema_cli.lint.registry import load_registry
 from opschema_cli.lint.runner import Job, run
@@ -26,7 +27,7 @@ OP = (
 )
 
 
-def found(root: Path, files: Files, *select: str) -> list[str]:
+def found(root: Path, files: Files, *select: str, cache: Cache | None = None) -> list[str]:
     """The engine's own findings of all packs, as code and path."""
     for path, text in files.items():
         target = root / path
@@ -34,7 +35,7 @@ def found(root: Path, files: Files, *select: str) -> list[str]:
         target.write_bytes(text if isinstance(text, bytes) else text.encode())
     registry = load_registry()
     job = Job(registry, resolve_settings(Config(), registry, select=select))
-    outcome = run(job, Project(Workspace(root)))
+    outcome = run(job, Project(Workspace(root), cache))
     own = {"OPS101", "OPS102", "OPS103", "YML001"}
     return [f"{item.code} {item.place.path}" for item in outcome.diagnostics if item.code in own]
 
@@ -86,6 +87,16 @@ def test_a_module_that_a_recognised_one_imports_is_reported(tmp_path: Path) -> N
     package: Files = {"kit/__init__.py": "", "kit/op.py": OP}
     broken = "def helper(:  # of torch.library\n"
     assert found(tmp_path, {**package, "kit/helper.py": broken}) == ["OPS102 kit/helper.py"]
+
+
+def test_it_is_reported_also_where_the_importing_module_is_not_parsed_again(tmp_path: Path) -> None:
+    kernel = "import flydsl.compiler as flyc\nimport flydsl.expr as fx\nfrom kit import helper\n\n\n"
+    kernel += "@flyc.kernel\ndef copy(A: fx.Tensor):\n    A[0] = 1\n"
+    files: Files = {"kit/__init__.py": "", "kit/kernel.py": kernel, "kit/helper.py": "def helper(:  # of flydsl\n"}
+    cached = Cache(tmp_path / "cache.sqlite")
+    first = found(tmp_path / "root", files, cache=cached)
+    assert first == ["OPS102 kit/helper.py"]
+    assert found(tmp_path / "root", {"kit/other.py": kernel}, cache=cached) == first
 
 
 def test_a_broken_module_that_nothing_imports_is_not(tmp_path: Path) -> None:
