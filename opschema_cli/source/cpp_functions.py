@@ -75,7 +75,10 @@ _DECLARATORS = ("reference_declarator", "pointer_declarator", "attributed_declar
 _SPECIFIER = re.compile(
     r"\b(?:static|inline|virtual|extern|constexpr|public|private|protected|[A-Z][A-Z0-9_]*_(?:API|EXPORTS?|INLINE|PUBLIC|HIDDEN))\b:?"
 )
-_DEFINES = re.compile(r"([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,9})\s*\(")
+_DEFINES = re.compile(r"([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,9})\s*\)?\s*\(")
+_AFTER_MACRO = re.compile(r"(?<=[\w>])(?<!\boperator)\s+((?:[A-Za-z_]\w*\s*::\s*){0,9}[A-Za-z_]\w*)$")
+"""The name in what tree-sitter takes for a name after a macro (``MACRO at::Tensor A::f(``): the returned type comes before it."""
+_NAMESPACE_ALIAS = re.compile(r"\bnamespace\s+([A-Za-z_]\w*)\s*=\s*(?:::\s*)?([A-Za-z_][\w:]*)\s*;")
 _BODY = re.compile(r"[\s\w]*\{")
 _OPENS = re.compile(r"\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _GENERATED = re.compile(r"(?i)@generated|auto-?generated (?:file|by)")
@@ -95,6 +98,7 @@ class _Reader:
         self.generated = _GENERATED.search(tree.text, 0, 2_000) is not None
         self.functions: list[CppFunction] = []
         self.aliases: dict[str, str] = {}
+        self.namespaces: dict[str, str] = dict(_NAMESPACE_ALIAS.findall(tree.text))
 
     def read(self, around: CppNode, owner: str) -> None:
         """Collect the functions and aliases in a namespace, a class, or the file."""
@@ -130,18 +134,20 @@ class _Reader:
         parameters = declarator.field("parameters") if declarator is not None else None
         if declarator is None or name is None or parameters is None:
             return
-        qualifier, _, own = re.sub(r"\s+", "", name.text).rpartition("::")
-        owner = _joined(owner, qualifier)
+        after = _AFTER_MACRO.search(name.text)
+        written = name.text if after is None else after[1]
+        qualifier, _, own = re.sub(r"\s+", "", written).rpartition("::")
+        owner = _joined(owner, self._resolved(qualifier))
         if not own.isidentifier():
             return
         span = Span(node.span.start, parameters.span.end)
         begins = name.span.end - len(own) if name.text.endswith(own) else name.span.start
         found = [self._parameter(item) for item in parameters.children]
-        unsure = self.generated or declarator.has_error or any(item is None for item in found)
+        unsure = self.generated or declarator.has_error or after is not None or None in found
         names = template if template is not None and not unsure else ()
         unsure = unsure or template is not None
         trailing = next((item for item in declarator.children if item.kind == "trailing_return_type"), None)
-        before = self.tree.text[span.start : name.span.start]
+        before = self.tree.text[span.start : name.span.end - len(written)]
         returns = _SPECIFIER.sub(" ", before) if trailing is None else trailing.text.removeprefix("->")
         known = tuple(item for item in found if item is not None)
         known = () if [item.type for item in known] == ["void"] else known
@@ -152,6 +158,11 @@ class _Reader:
         self.functions.append(
             CppFunction(owner, own, name_span, span, returns.strip(), known, defined, conditions, unsure, names)
         )
+
+    def _resolved(self, qualifier: str) -> str:
+        """Return a qualifier with the namespace that its first name is an alias of."""
+        first, colons, rest = qualifier.partition("::")
+        return self.namespaces.get(first, first) + colons + rest
 
     def _parameter(self, node: CppNode) -> CppParameterText | None:
         if node.kind not in ("parameter_declaration", "optional_parameter_declaration"):

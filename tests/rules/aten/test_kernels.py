@@ -80,8 +80,11 @@ def test_the_overload_that_is_missing_is_named() -> None:
         "#if 0\nat::Tensor XLANativeFunctions::square(const at::Tensor& self) {}\n#endif\n",
         "at::Tensor call(const at::Tensor& self) { return XLANativeFunctions::square(self); }\n",
         "void choose(bool b) {\n  if (XLANativeFunctions::square(b)) {\n  }\n}\n",
+        "void choose(bool b) {\n  if ((XLANativeFunctions::square)(b)) {\n  }\n}\n",
         "struct XLANativeFunctions { static at::Tensor square(const at::Tensor& self); };\n",
         "at::Tensor OtherFunctions::square(const at::Tensor& self) {}\n",
+        "NOINLINE at::Tensor OtherFunctions::square(const at::Tensor& self) {}\n",
+        "}\nnamespace x = other;\nat::Tensor x::XLANativeFunctions::square(const at::Tensor& s) {}\nnamespace torch_xla {\n",
     ],
 )
 def test_what_looks_like_a_definition(decoy: str) -> None:
@@ -108,6 +111,13 @@ def test_what_looks_like_a_definition(decoy: str) -> None:
         "ABSL_UNKNOWN(x y z\n" + SQUARE,
         '#include "generated.inc"\n',
         "using Kernels = XLANativeFunctions;\nat::Tensor Kernels::square(const at::Tensor& self) { return self; }\n",
+        SQUARE.replace("XLANativeFunctions::square", "(XLANativeFunctions::square)"),
+        f"NOINLINE {SQUARE}",
+        f"NOINLINE inline {SQUARE}",
+        f"BEGIN_KERNELS\n\n{SQUARE}END_KERNELS\n",
+        SQUARE.replace("XLANative", "NOINLINE XLANative"),
+        SQUARE.replace("at::Tensor XLA", "NOINLINE std::tuple<at::Tensor, at::Tensor> XLA"),
+        f"}}\nnamespace x = ::torch_xla;\n{SQUARE.replace('XLA', 'x::XLA')}namespace torch_xla {{\n",
     ],
 )
 def test_what_may_define_a_kernel(made: str) -> None:
