@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.cpp_units import DECLARATIONS
 from opschema_cli.file_kinds import is_cpp
@@ -18,6 +19,11 @@ from opschema_cli.source.text import Span
 from opschema_rules.aten.kernel_macros import MadeByMacros
 
 _HEADERS = ("", "h", "hpp", "hxx", "hh", "cuh")
+_OTHERS = (
+    *(".c++", ".h++", ".C", ".hh", ".hxx", ".cppm", ".ixx", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".txx", ".def"),
+    *(".mlu", ".mluh", ".mu", ".muh", ".sycl", ".in", ".j2", ".jinja", ".jinja2", ".tmpl"),
+)
+"""Endings of files that may be C++, or templates of it, and are not read as such."""
 
 
 class Method(msgspec.Struct, frozen=True):
@@ -65,19 +71,21 @@ def find_class(project: Project, name: str, namespace: str, files: Iterable[str]
     A class of that name in another namespace than ``namespace`` is another one.
     """
     wanted = tuple(files)
-    data = {
-        path: text
-        for path in project.workspace.files
-        if _is_wanted(path, wanted) and (text := project.workspace.peek(path))
-    }
+    chosen = [path for path in project.workspace.files if not wanted or any(fnmatchcase(path, item) for item in wanted)]
+    data = {path: text for path in chosen if is_cpp(path) and (text := project.workspace.peek(path))}
     naming = [path for path, text in data.items() if name.encode() in text]
     project.claim(naming)
     facts = project.cpp_readings(DECLARATIONS, naming)
-    return _Finder(project, name, namespace, data).find(naming, facts)
+    found = _Finder(project, name, namespace, data).find(naming, facts)
+    return replace(found, perhaps=found.perhaps.union(_named_elsewhere(project, name, chosen)))
 
 
-def _is_wanted(path: str, files: Sequence[str]) -> bool:
-    return is_cpp(path) and (not files or any(fnmatchcase(path, item) for item in files))
+def _named_elsewhere(project: Project, name: str, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the members of a class that are named in files which may be C++ and are not read as such."""
+    member = re.compile(rb"\b%s\s*::\s*([A-Za-z_]\w*)" % name.encode())
+    for path in paths:
+        if path.endswith(_OTHERS):
+            yield from (found.decode() for found in member.findall(project.workspace.peek(path)))
 
 
 class _Finder(msgspec.Struct, frozen=True):

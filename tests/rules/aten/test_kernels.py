@@ -124,6 +124,15 @@ def test_what_may_define_a_kernel(made: str) -> None:
     assert messages(lint(RELU + ADD + made, supported="[relu, square, add.Tensor]")) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "missing"),
+    [("csrc/more.mlu", 0), ("csrc/more.mu", 0), ("csrc/more.inl", 0), ("csrc/more.cpp.in", 0), ("docs/more.md", 1)],
+)
+def test_a_kernel_in_a_file_that_is_not_read_as_cpp(path: str, missing: int) -> None:
+    found = lint(RELU + ADD, {path: f"namespace torch_xla {{\n{SQUARE}}}\n"}, supported="[relu, square, add.Tensor]")
+    assert [found.text(item.place) for item in found.diagnostics] == ["square"] * missing
+
+
 def test_a_kernel_in_another_file() -> None:
     extra = {
         "csrc/more.cc": "at::Tensor torch_xla::XLANativeFunctions::square(const at::Tensor& self) { return self; }\n"
