@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opschema_cli.source.text import Edit
+from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml_edit import insert_key, set_value
 from opschema_rules.aten.groups import Group
 from opschema_rules.aten.model import NativeEntry
+from opschema_rules.aten.signatures import is_tensor_like, self_argument, type_text
 from opschema_rules.aten.traits import autogen_of, tags_of
 
 
@@ -24,6 +25,22 @@ def listed_names(group: Group) -> list[str]:
 def is_asked_for(group: Group) -> bool:
     """Whether torchgen requires the line: it generates something, or would if the list were right."""
     return bool(group.generated or set(listed_names(group)).intersection(wanted_names(group)))
+
+
+def obstacle(group: Group) -> tuple[Span, str] | None:
+    """The reason why torchgen can make no out variant of a group's base entry, with its place; None if it can."""
+    schema = group.base.schema if group.base is not None else None
+    if schema is None or "inplace" in group.variants:
+        return None
+    own = self_argument(schema)
+    if own is not None and own.is_write:
+        return own.type_span, "this is written, and the name is not that of an in-place operator"
+    for item in schema.returns:
+        if item.alias is not None and item.alias.write:
+            return item.type_span, "this is written and returned"
+        if not is_tensor_like(item.type):
+            return item.type_span, f"a `{type_text(item.type)}` is returned beside tensors"
+    return None
 
 
 def autogen_edits(entry: NativeEntry, names: Sequence[str]) -> list[Edit]:

@@ -11,7 +11,7 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
+from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, obstacle, wanted_names
 from opschema_rules.aten.differences import name_of, torn
 from opschema_rules.aten.functionalization import ungrouped
 from opschema_rules.aten.groups import Group, groups_of
@@ -96,9 +96,10 @@ def _line(native: NativeFile, group: Group, lonely: Container[Group], options: A
     base, names = group.base, wanted_names(group)
     if base is None or group in torn(groups_of(native)) or not groups_of(native).knows_all(group.key[0].base):
         return None
-    if not names:
+    blocked = obstacle(group) if "out" not in group.variants else None
+    if not names or blocked is not None:
         asked = [entry for entry in group.entries if name_of(entry) in options.ops]
-        why = group.skipped or _why_nothing(group)
+        why = group.skipped or (blocked[1] if names and blocked is not None else _why_nothing(group))
         return _Line(asked[0], (), why) if asked and why else None
     chosen = any(fnmatchcase(name_of(entry), pattern) for entry in group.entries for pattern in options.ops)
     wanted = chosen if options.ops else is_asked_for(group) or group in lonely

@@ -10,13 +10,13 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import listed
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import nearest
-from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
+from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, obstacle, wanted_names
 from opschema_rules.aten.differences import torn
 from opschema_rules.aten.findings import found, respelling, yaml_fix
 from opschema_rules.aten.groups import Group, Groups, groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
-from opschema_rules.aten.signatures import is_tensor_like, out_name, out_overload, self_argument, type_text
+from opschema_rules.aten.signatures import out_name, out_overload
 from opschema_rules.aten.traits import autogen_of, is_structured
 
 
@@ -300,26 +300,8 @@ def autogen_impossible(native: NativeFile) -> Iterator[Diagnostic]:
     for group in _judged(groups_of(native)):
         base, node = group.base, group.base.get("autogen") if group.base is not None else None
         outs = [item.name for item in group.generated if item.kind == "out"]
-        if base is None or node is None or not outs or "inplace" in group.variants:
-            continue
-        obstacle = _obstacle(base)
-        if obstacle is not None and base.schema_text is not None:
-            span, what = obstacle
+        why = obstacle(group) if outs else None
+        if base is not None and node is not None and why is not None and base.schema_text is not None:
+            span, what = why
             message = f"{what}, so that torchgen can make no `{outs[0]}` of `{base.name}`"
             yield found(base, base.schema_text.span(span), message, base.related(node, "which is asked for here"))
-
-
-def _obstacle(entry: NativeEntry) -> tuple[Span, str] | None:
-    """The obstacle to making an out variant, with its place."""
-    schema = entry.schema
-    if schema is None:
-        return None
-    own = self_argument(schema)
-    if own is not None and own.is_write:
-        return own.type_span, "this is written, and the name is not that of an in-place operator"
-    for item in schema.returns:
-        if item.alias is not None and item.alias.write:
-            return item.type_span, "this is written and returned"
-        if not is_tensor_like(item.type):
-            return item.type_span, f"a `{type_text(item.type)}` is returned beside tensors"
-    return None

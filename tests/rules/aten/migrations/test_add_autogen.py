@@ -99,13 +99,22 @@ def test_what_torchgen_generates_nothing_for_is_noted() -> None:
 - func: count(Tensor self) -> int
   dispatch:
     CPU: count
+- func: both(Tensor self) -> (Tensor, SymInt)
+  dispatch:
+    CPU: both
+- func: fill(Tensor(a!) self) -> Tensor
+  dispatch:
+    CPU: fill
 """
-    done = added(text, "ops=view,composite,count")
+    done = added(text, "ops=view,composite,count,both,fill")
     assert done.files[NATIVE] == text
     assert done.notes() == [
         f"{NATIVE}:1: torchgen generates nothing for `view`: it is a view",
         f"{NATIVE}:4: torchgen generates nothing for `composite`: it is CompositeImplicitAutograd and not tagged `core`",
         f"{NATIVE}:5: torchgen generates nothing for `count`: it returns no tensor",
+        f"{NATIVE}:8: torchgen generates nothing for `both`: a `SymInt` is returned beside tensors",
+        f"{NATIVE}:11: torchgen generates nothing for `fill`: this is written, and the name is not that of an in-place"
+        " operator",
     ]
 
 
