@@ -8,7 +8,7 @@ from opschema_cli.phrases import listed
 from opschema_rules.aten.groups import Group
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
 from opschema_rules.aten.signatures import full_name, options_of, out_arguments
-from opschema_rules.aten.traits import dispatch_of
+from opschema_rules.aten.traits import dispatch_of, tags_of
 
 COMPOSITE = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd")
 _IMPLICIT = ("CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor")
@@ -55,6 +55,8 @@ def _refusals(native: NativeFile, group: Group, keep: Collection[str]) -> Iterat
         yield f"an operator of its group is written twice: {_names(group)}"
     if "mutable" in group.variants:
         yield f"its group has the mutable entry `{group.variants['mutable'].name}`, which cannot delegate"
+    if "view_copy" in tags_of(group.variants["functional"]):
+        yield f"`{group.variants['functional'].name}` copies a view (`view_copy`): torchgen writes its kernel"
     yield from _of_schemas(group)
     yield from _of_out_keys(native, out)
     for entry in group.entries:

@@ -13,6 +13,7 @@ from opschema_cli.migrate.migration import OptionError
 from opschema_cli.testing import Migrated, migrate_files
 from opschema_rules.aten.pack import PACK
 from tests.rules.aten.oracle import DERIVATIVES, NATIVE, TAGS, emission_refusal, installed, refusal
+from tests.rules.aten.plots import plot
 
 SIN = """\
 # Sines.
@@ -240,6 +241,14 @@ def test_schemas_that_structured_kernels_do_not_have_stay(text: str, message: st
     flagged = re.sub(r"(?s)(ones\.out\(.*?\n)", r"\1  structured: True\n", flagged)
     files = {NATIVE: flagged, TAGS: installed(TAGS)}
     assert refusal(files) is not None or emission_refusal(files) is not None
+
+
+def test_a_copy_of_a_view_stays() -> None:
+    text = plot(())[NATIVE]
+    done = port("op=narrow_copy.out", text=text)
+    assert done.files[NATIVE] == text
+    (note,) = done.notes()
+    assert note.endswith(": `narrow_copy` copies a view (`view_copy`): torchgen writes its kernel")
 
 
 def test_a_name_without_its_overload_is_answered_with_those_that_there_are() -> None:
