@@ -16,8 +16,8 @@ Kind: TypeAlias = Literal["native", "derivatives", "deprecated", "tags", "backen
 _SCHEMA = rb"[\"']?[\w.:]+\([^\n]*\)[ \t]*->"
 
 
-def _keys(*keys: bytes, before: bytes = rb"[ \t-]*[\"']?") -> LineKeys:
-    """Keys that may have quotes."""
+def _keys(*keys: bytes, before: bytes = rb"[ \t-]*(?:\{[ \t]*)?[\"']?") -> LineKeys:
+    """Keys that may have quotes, or be the first in braces."""
     return LineKeys(*keys, before=before, after=rb"[\"']?[ \t]*:")
 
 
@@ -27,7 +27,7 @@ _TAG, _DESCRIPTION, _DISPATCHED, _NAME = _keys(b"tag"), _keys(b"desc"), _keys(b"
 _ATEN = re.compile(rb"\baten\b")
 
 _SURELY_LISTED = LineKeys(b"func", b"name", before=rb"[ \t]*-[ \t]+", after=rb"[ \t]*:[ \t]*" + _SCHEMA)
-_SURELY_BACKEND = LineKeys(b"backend", before=b""), LineKeys(b"cpp_namespace", before=b"")
+_SURELY_BACKEND = LineKeys(b"backend"), LineKeys(b"cpp_namespace")
 _SURELY_OTHERS = LineKeys(b"kernels", b"op", b"arg_meta", before=rb"[ \t-]+")
 
 

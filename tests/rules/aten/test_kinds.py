@@ -69,3 +69,10 @@ def test_a_letter_that_is_another_one_does_not_hide_a_backend() -> None:
     assert [item.message for item in found] == ["torchgen has no key `cpp_na+espace`; did you mean `cpp_namespace`?"]
     other = text.replace("cpp_na+espace", "namespace")
     assert lint_files([PACK], {"xla.yaml": other}).diagnostics == []
+
+
+@pytest.mark.parametrize("between", [" ", "    ", "\t"])
+def test_a_backend_whose_namespace_is_indented_is_not_overlooked(between: str) -> None:
+    text = f"backend: XLA\n{between}cpp_namespace: torch_xla\nsupported:\n- abs\n"
+    assert [item.code for item in lint_files([PACK], {"xla.yaml": text}).diagnostics] == ["YML001"]
+    assert lint_files([PACK], {"xla.yaml": text.replace("cpp_", "")}).diagnostics == []

@@ -106,6 +106,18 @@ def test_dispatch_keys() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("mark", "found"), [("yes", 0), ("TRUE", 0), ('"True"', 0), ("&mark on", 0), ("no", 1), ("~", 1)]
+)
+def test_spellings_of_the_mark(mark: str, found: int) -> None:
+    assert len(findings(MLU.replace("structured: True", f"structured: {mark}"))) == found
+
+
+def test_a_list_with_items_in_braces() -> None:
+    items = "aten:\n  - {func: floor.out, structured: True}\n  - { func: flor }\n"
+    assert [place for _, _, place, _ in findings(items)] == ["flor"]
+
+
 def test_structured_delegates() -> None:
     said = "`floor.out` is not marked `structured: True`, and `floor` delegates to it"
     assert findings(MLU.replace("    structured: True\n", "")) == [("ATN617", "warning", "floor.out", said)]

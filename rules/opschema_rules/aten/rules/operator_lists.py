@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import listed
+from opschema_cli.source.yaml import scalar_value
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.dialects import OPERATOR_LIST
 from opschema_rules.aten.entry import string
@@ -104,5 +105,6 @@ def listed_delegate(backend: BackendFile) -> Iterator[Diagnostic]:
 
 
 def _is_structured(item: BackendItem) -> bool:
+    """Whether an item has the mark, in any spelling that is not false."""
     node = item.options.get("structured") if item.options is not None else None
-    return node is not None and node.kind == "scalar" and node.value.lower() == "true"
+    return node is not None and (node.kind != "scalar" or scalar_value(node) not in (None, False))
