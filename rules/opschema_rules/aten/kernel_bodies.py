@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_rules.aten.kernel_matching import asked_of, read_kernels
-from opschema_rules.aten.kernels import Asked, BackendKernels, class_of, read_operators
+from opschema_rules.aten.kernel_tree import find_class
+from opschema_rules.aten.kernels import Asked, BackendKernels, class_of, default_class, read_operators
 from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def with_bodies(project: Project, options: AtenOptions, source: str, path: str) -> str | None:
-    """Return the C++ file at ``path`` with a body for each kernel that the YAML ``source`` requires and the tree does not define;
-    None if it needs none.
+    """Return the C++ file at ``path`` with a body for each kernel that the YAML ``source`` requires and the tree does not define,
+    not even perhaps, by a macro; None if it needs none.
 
     Raises:
         OpschemaError: PyTorch's operators, or the class of the kernels, are not known.
@@ -32,11 +33,12 @@ def with_bodies(project: Project, options: AtenOptions, source: str, path: str) 
     text = project.source(path)
     if not missing:
         return None
-    head = text.text.rstrip("\n") if text is not None else f'#include "{class_of(backend)}.h"'
+    head = text.text.rstrip() if text is not None else f'#include "{default_class(backend.name)}.h"'
     namespace = backend.text_of("cpp_namespace")
     bodies = "\n\n".join(_body(class_of(backend), asked) for asked in missing)
     include = "" if text is not None and "c10/util/Exception.h" in text.text else "#include <c10/util/Exception.h>\n\n"
-    return f"{head}\n\n{include}namespace {namespace} {{\n\n{bodies}\n\n}}  // namespace {namespace}\n"
+    added = f"\n\n{include}namespace {namespace} {{\n\n{bodies}\n\n}}  // namespace {namespace}\n"
+    return head + (added if text is None else added.replace("\n", text.newline))
 
 
 def _missing(project: Project, options: AtenOptions, backend: BackendFile) -> Iterator[Asked]:
@@ -44,7 +46,8 @@ def _missing(project: Project, options: AtenOptions, backend: BackendFile) -> It
     present = {asked.item.name for item in found for asked, _ in (*item.paired, *item.drifted)}
     assert backend.reference is not None
     asked, _ = asked_of(backend, read_operators(project, backend.reference))
-    return (item for item in asked if not item.generated and item.item.name not in present)
+    made = find_class(project, class_of(backend), backend.text_of("cpp_namespace"), options.kernels).perhaps
+    return (item for item in asked if not item.generated and item.item.name not in present and item.name not in made)
 
 
 def _body(class_name: str, asked: Asked) -> str:

@@ -105,6 +105,33 @@ at::Tensor PrivateUse1NativeFunctions::mul(const at::Tensor & self, const at::Te
     assert new.startswith('#include "PrivateUse1NativeFunctions.h"\n')
 
 
+def test_no_body_is_written_for_what_a_macro_defines() -> None:
+    files, _ = scaffold("PrivateUse1", "mydevice")
+    files[YAML] += "  - mul.Tensor\n  - relu\n"
+    files[KERNELS] += (
+        "#define SAME(op) at::Tensor PrivateUse1NativeFunctions::op(const at::Tensor& self) { return self; }\n"
+        "namespace mydevice {\nSAME(relu)\n}\n"
+    )
+    project = Project(Workspace(Path("/nowhere"), {**files, "native_functions.yaml": NATIVE}))
+    text = with_bodies(project, AtenOptions(), YAML, KERNELS)
+    assert text is not None
+    assert "::mul(" in text
+    assert "::relu(" not in text
+
+
+def test_bodies_have_the_line_ends_of_their_file_and_the_header_that_torchgen_writes() -> None:
+    files, _ = scaffold("PrivateUse1", "mydevice")
+    files[YAML] += "  - mul.Tensor\nclass_name: Kernels\n"
+    files[KERNELS] = files[KERNELS].replace("PrivateUse1NativeFunctions::", "Kernels::").replace("\n", "\r\n")
+    project = Project(Workspace(Path("/nowhere"), {**files, "native_functions.yaml": NATIVE}))
+    text = with_bodies(project, AtenOptions(), YAML, KERNELS)
+    assert text is not None
+    assert text.count("\n") == text.count("\r\n")
+    new = with_bodies(project, AtenOptions(), YAML, "csrc/more.cpp")
+    assert new is not None
+    assert new.startswith('#include "PrivateUse1NativeFunctions.h"\n')
+
+
 @pytest.mark.parametrize(
     ("key", "name", "reason"),
     [
