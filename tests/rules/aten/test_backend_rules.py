@@ -9,6 +9,7 @@ import pytest
 from opschema_cli.testing import Linted, fix_files, lint_files
 from opschema_rules.aten.examples import SOUND_NATIVE
 from opschema_rules.aten.pack import PACK
+from tests.rules.aten.oracle import BACKEND, RELEASE, emission_refusal
 
 HEAD = "backend: XLA\ncpp_namespace: torch_xla\n"
 CODES = [rule.code for rule in PACK.rules if rule.code.startswith("ATN6")]
@@ -337,6 +338,26 @@ def test_without_pytorchs_operators_the_run_says_so_once() -> None:
     assert {"ATN612", "ATN614", "ATN703"} <= set(missed.rules)
     assert "ATN613" not in missed.rules, "it compares the lists with each other"
     assert lint(backend).outcome.not_checked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("supported: [_foreach_abs]\n", ["_foreach_abs"]),
+        ("full_codegen: [_foreach_add.Scalar]\nuse_out_as_primary: no\n", ["_foreach_add.Scalar"]),
+        ("supported: [relu]\nautograd: [_foreach_abs]\n", ["_foreach_abs"]),
+        ("supported: [_foreach_abs]\nuse_out_as_primary: true\n", []),
+        ("supported: [_foreach_abs, _foreach_abs_]\n", []),
+        ("supported: [_foreach_abs_, _foreach_pow.ScalarAndTensor, abs]\n", []),
+    ],
+)
+def test_operators_over_lists_without_their_in_place_variants(text: str, names: list[str]) -> None:
+    files = {BACKEND: HEAD + text}
+    linted = lint_files([PACK], {**files, "requirements.txt": f"torch=={RELEASE}\n"}, ["ATN614"])
+    assert [(linted.text(item.place), item.severity.value) for item in linted.diagnostics] == [
+        (name, "error") for name in names
+    ]
+    assert (emission_refusal(files) is not None) is bool(names)
 
 
 def test_options_beside_the_name_as_pytorch_writes_them_for_its_own_example() -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import listed
+from opschema_cli.source.yaml import scalar_value
 from opschema_rules.aten.catalogue import Known
 from opschema_rules.aten.catalogue_reading import variants_across
+from opschema_rules.aten.kernels import LISTS
 from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
@@ -20,7 +22,9 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
     """Variants of one operator are registered partly for the backend and partly for its autograd.
 
     torchgen requires the functional, in-place and out variants of an operator to be all in `supported` (or `full_codegen`)
-    or all in `autograd`.
+    or all in `autograd`. For those that are in none of them, it writes functions that call the functional variant and copy its
+    result. It stops at in-place operators over lists of tensors, which return nothing: "Expected exactly 1 out argument, got
+    0". So they must be listed if their functional variant is, unless `use_out_as_primary` is true.
 
     Bad:
 
@@ -31,6 +35,25 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
       - add.Tensor
     autograd:
       - add_.Tensor
+    ```
+
+    Bad, without `_foreach_sign_`:
+
+    ```yaml
+    - func: _foreach_sign(Tensor[] self) -> Tensor[]
+      dispatch:
+        CPU: foreach_sign
+    - func: _foreach_sign_(Tensor(a!)[] self) -> ()
+      dispatch:
+        CPU: foreach_sign_
+      autogen: _foreach_sign.out
+    ```
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - _foreach_sign
     ```
 
     Good:
@@ -45,7 +68,13 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
       - relu
     ```
     """
-    if not is_strict(backend) or not backend.section("autograd"):
+    if is_strict(backend):
+        yield from _split(backend)
+        yield from _without_in_place(backend)
+
+
+def _split(backend: BackendFile) -> Iterator[Diagnostic]:
+    if not backend.section("autograd"):
         return
     kernels = [item.name for item in backend.items if item.section in KERNELS]
     groups = variants_across(backend.reference, kernels, [item.name for item in backend.section("autograd")])
@@ -66,6 +95,24 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
         severity = Severity.ERROR if same else severity_of(backend.reference)
         place, related = backend.at(item.name_node), related_items(backend, others)
         yield Diagnostic(message, place, related, ops=(item.name,), severity=severity)
+
+
+def _without_in_place(backend: BackendFile) -> Iterator[Diagnostic]:
+    """Yield the operators over lists whose in-place variant torchgen cannot write."""
+    primary = backend.get("use_out_as_primary")
+    if backend.reference is None or (primary is not None and scalar_value(primary) is not False):
+        return
+    kernels = {item.name: item for item in backend.items if item.section in LISTS}
+    for item in kernels.values():
+        base, dot, overload = item.name.partition(".")
+        in_place = f"{base}_{dot}{overload}"
+        if base.startswith("_foreach_") and in_place in backend.reference.catalogue.by_name and in_place not in kernels:
+            message = (
+                f"`{item.name}` is listed without `{in_place}`, which returns nothing, so that torchgen cannot write it; "
+                "list it, too"
+            )
+            severity = severity_of(backend.reference)
+            yield Diagnostic(message, backend.at(item.name_node), ops=(item.name,), severity=severity)
 
 
 def _known(backend: BackendFile, item: BackendItem) -> Known | None:
