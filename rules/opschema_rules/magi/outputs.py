@@ -18,9 +18,10 @@ _SCALAR = frozenset({"sum", "mean", "prod", "max", "min", "amax", "amin", "std",
 """Reductions to one value if the tensor is the only argument."""
 
 _INDICES = frozenset({"argmax", "argmin", "argsort", "nonzero", "bincount"})
-_BOOLEAN = frozenset(
-    {"isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "eq", "ne", "lt", "le", "gt", "ge"}
-)
+_BOOLEAN = frozenset({"isnan", "isinf", "isfinite", "eq", "ne", "lt", "le", "gt", "ge"})
+_KEEPS_SOME_TYPE = frozenset({"argsort", "eq", "ne", "==", "!="})
+"""Operations whose result has the type and shape of some operands: of a permutation, of truth values."""
+
 _SQUARING = frozenset({"matmul", "mm", "bmm", "linear", "addmm", "einsum"})
 """Products that have the shape of one factor if the other is square."""
 
@@ -52,7 +53,7 @@ def difference(op: MagiOp, likes: Sequence[Leaf]) -> Iterator[Difference]:
         if value is not None:
             parts = value.items if value.kind == "tuple" and len(likes) > 1 else (value,)
             for part, like in zip(parts, likes, strict=True) if len(parts) == len(likes) else ():
-                found = unlike.told(_followed(op.body, part))
+                found = unlike.told(_followed(op.body, part), ".".join(like.path))
                 if found is not None:
                     yield Difference(op.body.at(part), found[0], like, found[1])
 
@@ -65,7 +66,7 @@ def _followed(body: Body, value: Expr) -> Expr:
 
 
 class _Unlike:
-    """Describes values by the outermost operation that makes them."""
+    """Describes values that an operation makes from a tensor, by the outermost operation."""
 
     def __init__(self, op: MagiOp, bound: frozenset[str]) -> None:
         self.op = op
@@ -73,51 +74,33 @@ class _Unlike:
         self.given = {".".join(leaf.path) for leaf in leaves}
         self.tensors = {".".join(leaf.path) for leaf in leaves if leaf.is_tensor}
 
-    def told(self, value: Expr) -> tuple[str, bool] | None:
-        """Describe the value, and whether it is known to differ from every input tensor."""
-        if value.kind == "compare" and len(value.items) == 2 and self._is_tensor(value.items[0]):
+    def told(self, value: Expr, like: str) -> tuple[str, bool] | None:
+        """Describe a value that is made from the tensor ``like``, and whether it is known to differ from it."""
+        if value.kind == "compare" and len(value.items) == 2 and self._is_among(value.items, like):
             plain = value.text not in ("is", "is-not", "in", "not-in")
-            return ("a comparison, which is of truth values", True) if plain else None
-        if value.kind == "binary" and value.text == "@" and self._is_tensor(value.items[0]):
-            return ("a product of matrices", False) if self._is_given(value.items[1]) else None
+            return ("a comparison, which is of truth values", value.text not in _KEEPS_SOME_TYPE) if plain else None
+        if value.kind == "binary" and value.text == "@" and self._is_among(value.items, like):
+            return ("a product of matrices", False) if all(map(self._is_given, value.items)) else None
         if value.kind == "call" and value.items[0].owner is not None:
-            return self._called(value, value.items[0].owner, value.items[0].member)
+            return self._called(value, value.items[0].owner, value.items[0].member, like)
         return None
 
-    def _called(self, call: Expr, owner: Expr, name: str) -> tuple[str, bool] | None:
-        method = self._is_tensor(owner)
-        is_torch = self.op.tree.bodies.external(self.op.body, call.callee).startswith("torch.")
+    def _called(self, call: Expr, owner: Expr, name: str, like: str) -> tuple[str, bool] | None:
+        method = owner.kind == "name" and owner.text in self.tensors
         if name in _KEEPING and not method and owner.kind in ("call", "binary", "compare"):
-            return self.told(owner)
-        if not method and not is_torch:
+            return self.told(owner, like)
+        is_torch = self.op.tree.bodies.external(self.op.body, call.callee).startswith("torch.")
+        if not self._is_among([owner, *_operands(call)] if method else _operands(call) if is_torch else [], like):
             return None
         more = len(call.args) - (0 if method else 1)
-        if name in _SCALAR and (method or self._takes_tensor(call)) and _drops_dimension(call, more):
+        if name in _SCALAR and _drops_dimension(call, more):
             return f"`{name}()` over a dimension, which has one less", True
         if name in _SQUARING and not all(map(self._is_given, call.items[1:])):
             return None
-        return self._named(name, more, method=method or self._takes_tensor(call))
+        return _named(name, more)
 
-    def _named(self, name: str, more: int, *, method: bool) -> tuple[str, bool] | None:
-        """The result of an operation, by its name and the number of its arguments besides its tensor."""
-        if not method:
-            return None
-        if name in _SCALAR and more == 0:
-            return f"`{name}()` of all elements, which is one value", True
-        if name in _INDICES:
-            return f"`{name}()`, which is of indices", True
-        if name in _BOOLEAN:
-            return f"`{name}()`, which is of truth values", True
-        if name in _MORE_DIMENSIONS:
-            return f"`{name}()`, which has a dimension more", True
-        if name in _PRODUCTS:
-            return f"`{name}()`, a product of matrices", False
-        if name in _JOINED:
-            return f"`{name}()` of tensors", False
-        return (f"`{name}()`, which has a shape of its own", False) if name in _RESHAPED else None
-
-    def _is_tensor(self, value: Expr) -> bool:
-        return value.kind == "name" and value.text in self.tensors
+    def _is_among(self, operands: Sequence[Expr], like: str) -> bool:
+        return like in self.tensors and any(item.kind == "name" and item.text == like for item in operands)
 
     def _is_given(self, value: Expr) -> bool:
         """Whether an operand is a constant or an input, which may be transposed or of another type: a factor that is computed
@@ -130,11 +113,29 @@ class _Unlike:
             callee = value.items[0] if value.kind == "call" else value
         return value.kind == "const" or (value.kind == "name" and value.text in self.given)
 
-    def _takes_tensor(self, call: Expr) -> bool:
-        given = call.positional()
-        if given and given[0].kind in ("list", "tuple"):
-            return any(map(self._is_tensor, given[0].items))
-        return any(map(self._is_tensor, given))
+
+def _operands(call: Expr) -> Sequence[Expr]:
+    """The arguments of a function of torch, or the tensors in a list that is its first one."""
+    given = call.positional()
+    return given[0].items if given and given[0].kind in ("list", "tuple") else given
+
+
+def _named(name: str, more: int) -> tuple[str, bool] | None:
+    """The result of an operation, by its name and the number of its arguments besides its tensor."""
+    sure = name not in _KEEPS_SOME_TYPE
+    if name in _SCALAR and more == 0:
+        return f"`{name}()` of all elements, which is one value", True
+    if name in _INDICES:
+        return f"`{name}()`, which is of indices", sure
+    if name in _BOOLEAN:
+        return f"`{name}()`, which is of truth values", sure
+    if name in _MORE_DIMENSIONS:
+        return f"`{name}()`, which has a dimension more", True
+    if name in _PRODUCTS:
+        return f"`{name}()`, a product of matrices", False
+    if name in _JOINED:
+        return f"`{name}()` of tensors", False
+    return (f"`{name}()`, which has a shape of its own", False) if name in _RESHAPED else None
 
 
 def _drops_dimension(call: Expr, more: int) -> bool:

@@ -238,6 +238,38 @@ def test_a_product_with_another_input_has_another_shape(product: str) -> None:
     assert told(text) == [("MAG322", product, DECORATOR)]
 
 
+MADE_OF_X = ["x.sum(0)", "x.mean()", "x > 0", "torch.isnan(x)", "x.argmax(-1)", "torch.stack([x, x])", "x @ x.t()"]
+
+
+@pytest.mark.parametrize("value", MADE_OF_X)
+@pytest.mark.parametrize("given", ["", 'infer_output_meta_fn=["y"]'])
+def test_an_output_is_compared_with_the_tensor_that_it_is_made_of(value: str, given: str) -> None:
+    assert told(op("y: Tensor, x: Tensor", f"return {value}", given)) == []
+    pair = op(
+        "x: Tensor, y: Tensor", f"return x + 1, {value}", given.replace('["y"]', '["x", "y"]'), "tuple[Tensor, Tensor]"
+    )
+    assert told(pair) == []
+    assert [code for code, *_ in told(op("x: Tensor, y: Tensor", f"return {value}"))] == ["MAG322"]
+
+
+@pytest.mark.parametrize(
+    ("value", "severities"),
+    [
+        ("x == y", ["warning"]),
+        ("x.argsort(-1)", ["warning"]),
+        ("torch.ne(x, y)", ["warning"]),
+        ("x < y", ["error"]),
+        ("torch.logical_and(x, y)", []),
+        ("x.logical_not()", []),
+    ],
+)
+def test_operations_that_keep_the_type_of_indices_and_truth_values(value: str, severities: list[str]) -> None:
+    params, body = "x: Tensor, y: Tensor", f"return {value}"
+    assert [item.severity.value for item in lint(op(params, body)).diagnostics] == severities
+    named = op(params, body, 'infer_output_meta_fn=["x"]')
+    assert [item.severity.value for item in lint(named).diagnostics] == [item for item in severities if item == "error"]
+
+
 def test_without_a_stated_contract_only_what_fails_with_both_is_told() -> None:
     both = op("x: Tensor, k: tuple[int, int]")
     one = op("x: Tensor", "x.add_(1)", 'mutates_args=("x",)', "None").replace('"kit::f"', '"kit::g"')

@@ -18,9 +18,9 @@ def identity_meta(op: MagiOp) -> Iterator[Diagnostic]:
     """An op whose output has another shape or type than its first tensor, without a meta function that says so.
 
     Without `infer_output_meta_fn`, and with a list of names, tracing assumes that the outputs are tensors like those
-    parameters. If the body returns a sum, a matrix product or a comparison, the compiled program computes with the wrong
-    shape, without an error. Only plain expressions in `return` are checked. A matrix product, `cat`, `view` and similar may
-    keep the shape: they are a warning, and not reported if a list names the tensor.
+    parameters. If the body returns a sum, a matrix product or a comparison of such a tensor, the compiled program computes
+    with the wrong shape or type, without an error. Only plain expressions in `return` are checked. A matrix product, `cat`,
+    `view`, `argsort`, `==` and similar may keep both: they are a warning, and not reported if a list names the tensor.
 
     Bad:
 
