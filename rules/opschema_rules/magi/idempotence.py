@@ -27,15 +27,37 @@ def changing(evaluator: Evaluator, found: Dataclass) -> Iterator[tuple[Body, Exp
     """Yield the calls ``object.__setattr__(self, "field", value)`` that set another value when they run again."""
     body = evaluator.bodies.function(found.post_init) if found.post_init is not None else None
     names = {item.name for item in found.fields if item.init}
-    for call in body.scope.calls if body is not None else ():
-        given = call.positional()
-        if body is None or call.callee != "object.__setattr__" or len(given) != 3 or len(call.items) != 4:
+    calls = _setters(body) if body is not None else []
+    for call in calls:
+        name, value = _set(call)
+        if body is None or name not in names or not _surely_runs(body, call):
             continue
-        name = given[1].value
-        if given[0].text != body.this or not isinstance(name, str) or name not in names or not _surely_runs(body, call):
-            continue
-        if _changes(_Numbers(evaluator, body), name, given[2]):
+        others = {_set(other)[0] for other in calls if other is not call}
+        if _is_independent(body, value, name, others) and _changes(_Numbers(evaluator, body), name, value):
             yield body, call, name
+
+
+def _setters(body: Body) -> list[Expr]:
+    """The calls that set an attribute of the instance."""
+    found = []
+    for call in body.scope.calls:
+        given = call.positional()
+        plain = call.callee == "object.__setattr__" and len(given) == 3 and len(call.items) == 4
+        if plain and given[0].text == body.this:
+            found.append(call)
+    return found
+
+
+def _set(call: Expr) -> tuple[str, Expr]:
+    """The name and the value that a call sets; the name is empty if it is computed."""
+    _, name, value = call.positional()
+    return name.value if isinstance(name.value, str) else "", value
+
+
+def _is_independent(body: Body, value: Expr, name: str, others: set[str]) -> bool:
+    """Whether nothing else sets the attribute, or one that its value depends on: the second time, both may cancel out."""
+    read = {part.text.removeprefix(f"{body.this}.") for part in value.walk() if part.kind == "name"}
+    return others.isdisjoint({"", name, *read})
 
 
 def _surely_runs(body: Body, call: Expr) -> bool:

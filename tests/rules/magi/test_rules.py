@@ -238,6 +238,36 @@ def test_a_product_with_another_input_has_another_shape(product: str) -> None:
     assert told(text) == [("MAG322", product, DECORATOR)]
 
 
+@pytest.mark.parametrize("tensor", ["x", "c.w"])
+def test_items_that_are_put_back_are_not_written(tensor: str) -> None:
+    body = (
+        f"kept = {tensor}[0].clone()\n    {tensor}[0] = 1\n    y = x + {tensor}\n    {tensor}[0] = {{0}}\n    return y"
+    )
+    text = FROZEN.replace("Optional[Tensor] = None", "Tensor") + op("x: Tensor, c: Config", body)
+    assert told(text.format("kept")) == []
+    assert [code for code, *_ in told(text.format("2"))] == ["MAG330"]
+
+
+SETS = "    object.__setattr__(self, {}, {})\n    "
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ("", ["MAG309"]),
+        (SETS.format("'z'", "1.0"), ["MAG309"]),
+        (SETS.format("'k'", "1.0"), []),
+        (SETS.format("'s'", "self.s / 2"), []),
+        (SETS.format("name", "1.0"), []),
+    ],
+)
+def test_a_field_that_is_reset_so_that_nothing_changes_again(others: str, expected: list[str]) -> None:
+    start = "    def __post_init__(self):\n    "
+    scaled = SETS.format("'s'", "self.s * self.k")
+    fields = "@dataclass(frozen=True)\nclass Config:\n    s: float\n    k: float = 2.0\n    z: float = 0.0\n\n"
+    assert [item[0] for item in told(fields + start + scaled + others + "\n\n" + TAKES)] == expected
+
+
 MADE_OF_X = ["x.sum(0)", "x.mean()", "x > 0", "torch.isnan(x)", "x.argmax(-1)", "torch.stack([x, x])", "x @ x.t()"]
 
 

@@ -17,7 +17,7 @@ from opschema_rules.magi.reporting import defined, is_known, is_refused, is_soun
 from opschema_rules.magi.signature import Branch, Leaf
 from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.model import Operator
-from opschema_rules.torchlib.rules.effects import first_writes, returned_values, shared_argument
+from opschema_rules.torchlib.rules.effects import first_writes, puts_back, returned_values, shared_argument
 from opschema_rules.torchlib.storage import Tensors, rebound
 
 
@@ -95,6 +95,8 @@ def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
     named = op.lowering.expand_mutates([item.name for item in op.mutates.names])[0]
     unmarked = {name: item for name, item in tensors.items() if item.name not in named}
     for written, name in first_writes(operator, op.body, unmarked):
+        if puts_back(op.body, name):
+            continue
         lowered = unmarked[name].name
         yield Diagnostic(
             f"`{name}` is written here, and `mutates_args` of `{op.title}` does not name `{lowered}`",

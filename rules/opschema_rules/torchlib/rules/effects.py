@@ -241,7 +241,7 @@ def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
     for function, tensors, _ in _kernels(operator, _may_write):
         unmarked = {name: item for name, item in tensors.items() if not item.is_write}
         for written, name in first_writes(operator, function, unmarked):
-            if _puts_back(function, name):
+            if puts_back(function, name):
                 continue
             yield Diagnostic(
                 f"`{name}` is written here, and the schema of `{operator.title}` does not mark it as written: {_do(operator)}",
@@ -251,7 +251,7 @@ def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-def _puts_back(function: Body, name: str) -> bool:
+def puts_back(function: Body, name: str) -> bool:
     """Whether items of an argument are set to values that were read from it: after ``kept = x[i].clone()``, ``x[i] = kept``."""
     assigns = [item for item in all_statements(function.statements) if item.kind == "assign"]
     pairs = [(target, item.exprs[-1]) for item in assigns for target in targets(item)]
@@ -260,7 +260,7 @@ def _puts_back(function: Body, name: str) -> bool:
 
 
 def _uses(value: Expr, name: str) -> bool:
-    return any(part.kind == "name" and part.text.partition(".")[0] == name for part in value.walk())
+    return any(part.kind == "name" and f"{part.text}.".startswith(f"{name}.") for part in value.walk())
 
 
 def _is_item_of(target: Expr, name: str) -> bool:
