@@ -70,8 +70,16 @@ def is_taken(op: MagiOp, form: TypeForm) -> bool | None:
         return False
     if form.kind == "class":
         return False if _is_plain_class(op, form) else None
+    if any(part is not form and _is_only_taken_alone(op, part) for part in form.walk()):
+        return False
     known = _converted(form)
     return None if known is None else parameter_type(known, known_releases()[-1]) is not None
+
+
+def _is_only_taken_alone(op: MagiOp, part: TypeForm) -> bool:
+    """Whether no optional type and no list may contain a type: a ``Literal``, or an enumeration of the tree."""
+    is_enum = part.ref is not None and op.tree.lowerer.classes.enum(part.ref) is not None
+    return part.kind == "literal" or (part.kind == "class" and is_enum)
 
 
 def type_in_schema(form: TypeForm | None) -> SchemaType:

@@ -124,6 +124,9 @@ case("kwargs", op("x: Tensor, **k: int"), new="MAG303", old="MAG303")
 case("no return annotation", op("x: Tensor").replace(" -> Tensor", ""), new="MAG303", old="MAG303")
 case("string annotation", op('x: "Tensor", k: "float"', "return x * k"), 'real: same("f", x, 2.0)')
 case("Any", op("x: Tensor, k: Any"), new="MAG303", old="MAG303")
+for inner in ("Optional[Mode]", "list[Mode]", "Optional[Literal['a']]", "Literal['a'] | None", "list[Literal['a']]"):
+    case(f"k: {inner}", TEXT + op(f"x: Tensor, k: {inner}"), new="MAG303", old="MAG303")
+    case(f"field: {inner}", TEXT + frozen(f"k: {inner}") + op("x: Tensor, c: Config"), new="MAG303", old="MAG303")
 case("list of str", op("x: Tensor, k: list[str]"), new="MAG303", old="MAG303")
 case(
     "callable",

@@ -33,7 +33,8 @@ def annotation(op: MagiOp) -> Iterator[Diagnostic]:
     The op's schema is made from the annotations, so every parameter and the return value need one, and `*args` and
     `**kwargs` have no place in it. A field whose annotation is a string with names that its module does not have is
     rejected, too, as is a dataclass that contains itself; and, before commit e68e0b0, every dataclass. A type that torch
-    does not know, such as `dict`, `Any` or `nn.Module`, raises as well: take the tensors of a module one by one.
+    does not know, such as `dict`, `Any` or `nn.Module`, raises as well: take the tensors of a module one by one. So
+    does a `Literal` or an enumeration inside another type, such as `Optional[Literal["left"]]`: only by itself it becomes `str`.
 
     Bad:
 
