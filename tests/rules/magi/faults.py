@@ -384,6 +384,21 @@ case(
 case("member as default", TEXT + op("x: Tensor, m: Mode = Mode.A"), F, 'real: same("f", x, Mode.B)', old="MAG316")
 case("plain member as default", BARE + op("x: Tensor, m: Mode = Mode.A"), F, new="MAG306", old="MAG316")
 case("dtype as default", op("x: Tensor, d: torch.dtype = torch.float32", "return x.to(d) + 1"), F, "fake: f(x)")
+for default in ("k: float = float('inf')", "k: float = -float('inf')", r"k: str = 'a\n'", "k: list[int] = 0"):
+    case(f"{default}: no schema", op(f"x: Tensor, {default}"), F, new="MAG316", old="MAG316")
+case(
+    "default of a field", frozen("k: float = float('nan')") + op("x: Tensor, c: Config"), F, new="MAG316", old="MAG303"
+)
+PRINTED = op("x: Tensor, m: Mode = Mode.A, k: int = 1", "return x + k if m == 'a' else x * 5")
+SKIPPED = 'real: same("f", x, k=2)'
+case("member that is printed otherwise", TEXT + PRINTED, SKIPPED, new="MAG316", old="MAG316")
+case("member with `__str__`", TEXT.rstrip() + "\n    __str__ = str.__str__\n\n\n" + PRINTED, SKIPPED, old="MAG316")
+case(
+    "member that is always passed",
+    TEXT + PRINTED + "def g(x):\n    return f(x, Mode.A, k=2) + f(x) + f(x, m='b')\n",
+    "real: g(x)",
+    old="MAG316",
+)
 case("None as default", op("x: Tensor, k: Optional[list[int]] = None"), F)
 
 # MAG320 to MAG323: meta
@@ -486,6 +501,9 @@ for returned in ("x @ y.T", "torch.cat([x, y])", "torch.matmul(x, y.t())", "x.re
         why="what is made before the return is not followed through a copy",
     )  # fmt: skip
     case(returned, op("x: Tensor, y: Tensor", f"return {returned}"), "fake: f(x, y)", new="MAG322", old="MAG322")
+for returned in ("y.sum(0)", "y > 0", "y.argmax(-1)", "torch.stack([y, y])", "y @ y.T"):
+    case(f"{returned} like x", op("x: Tensor, y: Tensor", f"return {returned}"), new="", old="", why="x may be like it")
+case("mask.logical_not()", op("x: Tensor", "return x.logical_not()"), 'real: same("f", x > 0)', "fake: f(x > 0)")
 case("x.unsqueeze(0)", op("x: Tensor", "return x.unsqueeze(0)"), F, new="MAG322 MAG331", old="MAG322 MAG331")
 case("x.flatten()", op("x: Tensor", "return x.flatten().contiguous()"), F, "fake: f(x)", new="MAG322", old="MAG322")
 for returned in (

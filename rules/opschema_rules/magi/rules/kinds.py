@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Param
+from opschema_cli.source.resolution import ClassRef, External, Folded
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls, passed
 from opschema_rules.magi.reporting import called, is_plain, is_sound, lowers, refusals, registered
 from opschema_rules.magi.signature import Leaf
-from opschema_rules.magi.types_of_torch import dataclass_in, is_taken
+from opschema_rules.magi.types_of_torch import dataclass_in, is_taken, type_in_schema
 from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.torchlib.rules.unfit_defaults import unwritable
 
 
 @rule("MAG312", "default-order")
@@ -246,12 +248,41 @@ def dropped_default(op: MagiOp) -> Iterator[Diagnostic]:
     raises. If a parameter is a dataclass, calls go through the original signature first, and keep their defaults. Nothing
     is reported when every call in the tree passes it.
 
+    Infinity, a string with `"` or a line break in it, and a number for a list make a schema that torch rejects. A member of
+    an enumeration is stored as Python prints it: `Mode.ADD` of `class Mode(str, Enum)` as `"Mode.ADD"` since Python 3.11. The
+    body gets this string if a call omits the argument and passes a later one (a warning). Make it the last parameter, or
+    inherit from `StrEnum`.
+
     Bad:
 
     ```python
     @magi_register_custom_op("kit::pad")
     def pad(x: Tensor, sizes: list[int] = [1, 2]) -> Tensor:
         return x + sizes[0]
+    ```
+
+    Bad (infinity):
+
+    ```python
+    @magi_register_custom_op("kit::clip")
+    def clip(x: Tensor, low: float = -float("inf")) -> Tensor:
+        return x.clamp(min=low)
+    ```
+
+    Bad (a member that is stored under another name):
+
+    ```python
+    class Mode(str, Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode = Mode.ADD, k: int = 1) -> Tensor:
+        return x + k if mode == Mode.ADD else x * k
+
+
+    def doubled(x):
+        return run(x, k=2)
     ```
 
     Bad (before e68e0b0):
@@ -285,21 +316,49 @@ def dropped_default(op: MagiOp) -> Iterator[Diagnostic]:
         return x * config.scale
     ```
     """
-    if not is_sound(op) or refusals(op) or not (is_plain(op) or lowers(op)):
-        return
-    for leaf in op.lowering.leaves if not op.lowering.flattens else ():
-        refused = leaf.written.kind in ("other", "enum") if is_plain(op) else leaf.scrubbed
-        is_reported = leaf.enum is not None and lowers(op)  # by `plain-enum`
-        harmless = is_reported or (lowers(op) and _is_always_passed(op, leaf))
-        if isinstance(leaf.source, Param) and refused and op.lowering.complete and not harmless:
-            told = "is refused" if is_plain(op) else "is dropped: a call without it raises"
-            yield Diagnostic(
-                f"the default `{leaf.written}` of `{leaf.name}` cannot be stored in a schema, and {told}",
-                _default_place(op, leaf),
-                registered(op),
-                ops=(op.title,),
-                severity=Severity.ERROR if is_plain(op) else Severity.WARNING,
+    if is_sound(op) and not refusals(op):
+        yield from _unwritable(op)
+        if not op.lowering.flattens and op.lowering.complete:
+            yield from _dropped(op) if lowers(op) else _refused(op) if is_plain(op) else ()
+
+
+def _unwritable(op: MagiOp) -> Iterator[Diagnostic]:
+    """Defaults that the decorator keeps, and that make a schema which torch cannot read."""
+    for leaf in op.lowering.leaves if not (is_plain(op) and op.lowering.flattens) else ():
+        default = leaf.default
+        reason = (
+            unwritable(type_in_schema(leaf.lowered_type), Folded(default.value)) if default.kind == "constant" else ""
+        )
+        if reason:
+            yield _default_of(op, leaf, f"makes a schema that is refused: {reason}", Severity.ERROR)
+
+
+def _refused(op: MagiOp) -> Iterator[Diagnostic]:
+    for leaf in op.lowering.leaves:
+        if leaf.written.kind in ("other", "enum"):
+            yield _default_of(op, leaf, "cannot be stored in a schema, and is refused", Severity.ERROR)
+
+
+def _dropped(op: MagiOp) -> Iterator[Diagnostic]:
+    """Defaults that are dropped or changed, and are not always passed. Of plain enumerations `plain-enum` reports the type."""
+    for leaf in op.lowering.leaves:
+        told = ""
+        if leaf.scrubbed and leaf.enum is None and not _is_always_passed(op, leaf):
+            told = "cannot be stored in a schema, and is dropped: a call without it raises"
+        elif _is_printed_otherwise(op, leaf) and _may_be_skipped(op, leaf):
+            told = (
+                f"is stored as {str(leaf.default)!r} since Python 3.11, which calls get that only pass later arguments"
             )
+        if told:
+            yield _default_of(op, leaf, told, Severity.WARNING)
+
+
+def _default_of(op: MagiOp, leaf: Leaf, told: str, severity: Severity) -> Diagnostic:
+    written = leaf.written
+    place = written.body.at(written.expr) if written.body is not None and written.expr is not None else leaf.place
+    name = f"`{leaf.name}`" if isinstance(leaf.source, Param) else called(leaf)
+    message = f"the default `{written}` of {name} {told}"
+    return Diagnostic(message, place, registered(op), ops=(op.title,), severity=severity)
 
 
 def _is_always_passed(op: MagiOp, leaf: Leaf) -> bool:
@@ -307,6 +366,25 @@ def _is_always_passed(op: MagiOp, leaf: Leaf) -> bool:
     return bool(calls) and all(passed(op, item, leaf) is not None for item in calls)
 
 
-def _default_place(op: MagiOp, leaf: Leaf) -> Place:
-    default = leaf.source.default
-    return op.body.at(default) if default is not None else leaf.place
+def _is_printed_otherwise(op: MagiOp, leaf: Leaf) -> bool:
+    """Whether a default is a member of an enumeration of strings that Python prints with the name of its class."""
+    if leaf.enum is None or leaf.default.kind != "enum":
+        return False
+    line = op.tree.lowerer.classes.line(leaf.enum.ref)
+    owners = [item for item in line if isinstance(item, ClassRef)] if isinstance(line, list) else []
+    bases = {item.name for item in line if isinstance(item, External)} if isinstance(line, list) else set()
+    own = any(owner.cls.body.function(name) or name in owner.assigned for owner in owners for name in _PRINTING)
+    return not own and "str" in bases and bases <= {"str", "enum.Enum", "object"}
+
+
+_PRINTING = ("__str__", "__format__")
+
+
+def _may_be_skipped(op: MagiOp, leaf: Leaf) -> bool:
+    """Whether a call may omit an argument and pass a later one; the calls in the tree decide, if there are any."""
+    later = op.lowering.leaves[op.lowering.leaves.index(leaf) + 1 :]
+    calls = list(meant_calls(op))
+    skipping = any(
+        passed(op, item, leaf) is None and any(passed(op, item, other) is not None for other in later) for item in calls
+    )
+    return skipping or (bool(later) and not calls)

@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.operator_schema import Argument, OperatorSchema
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
@@ -67,7 +67,7 @@ def default_value(operator: Operator) -> Iterator[Diagnostic]:
             yield Diagnostic(message, item.place, ops=(operator.title,))
     yield from _of_no_type(operator)
     for default in _defaults(operator):
-        reason = _unwritable(default)
+        reason = unwritable(default.argument.type, default.folded)
         if reason:
             yield Diagnostic(
                 f"the default of `{default.argument.name}` is `{default.text}`: {reason}",
@@ -102,7 +102,7 @@ def default_type(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     for default in _defaults(operator):
-        if _unwritable(default) or _fits(default):
+        if unwritable(default.argument.type, default.folded) or _fits(default):
             continue
         name, type_ = default.argument.name, default.function.file.text(default.annotation)
         fix = _optional(operator, default)
@@ -169,10 +169,10 @@ def _defaults(operator: Operator) -> Iterator[_Default]:
             yield _Default(argument, function, param.annotation, param.default, found)
 
 
-def _unwritable(default: _Default) -> str:
-    """The reason why a schema cannot hold a default; empty if it can."""
-    value, type_ = default.folded.value, default.argument.type
-    if default.folded.symbol in _NO_DTYPES:
+def unwritable(type_: SchemaType, default: Folded) -> str:
+    """The reason why a schema cannot hold a default of a parameter of that type; empty if it can."""
+    value = default.value
+    if default.symbol in _NO_DTYPES:
         return "torch takes dtypes and devices, and no layouts"
     if isinstance(value, float) and not math.isfinite(value):
         return "no schema can hold it"
@@ -182,9 +182,10 @@ def _unwritable(default: _Default) -> str:
         return 'no schema can hold a string with `"` or a line break'
     if isinstance(value, str) and (len(value) - len(value.rstrip("\\"))) % 2:
         return "no schema can hold a string that ends with a backslash"
-    if type_.is_list and not default.folded.symbol and not isinstance(value, list | tuple):
+    if type_.is_list and not default.symbol and not isinstance(value, list | tuple):
         return "torch refuses it for a list"
-    return "torch refuses it for a device" if type_.name == "Device" and default.is_none else ""
+    is_none = value is None and not default.symbol
+    return "torch refuses it for a device" if type_.name == "Device" and is_none else ""
 
 
 _TENSORS = frozenset(
