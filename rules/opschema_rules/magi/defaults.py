@@ -25,6 +25,7 @@ from opschema_cli.evaluation.values import (
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Constant, Expr
 from opschema_cli.source.resolution import ClassRef
+from opschema_cli.source.text import Place
 from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Field
 from opschema_rules.magi.dialect import TorchValue
@@ -96,6 +97,11 @@ class Default(msgspec.Struct, frozen=True):
         if self.kind == "enum":
             return self.is_string
         return {"constant": True, "torch": True, "other": False, "absent": False}.get(self.kind)
+
+    @property
+    def place(self) -> Place | None:
+        """The place of its expression; None without one."""
+        return self.body.at(self.expr) if self.body is not None and self.expr is not None else None
 
     def __str__(self) -> str:
         written = self.body.file.text(self.expr) if self.body is not None and self.expr is not None else ""

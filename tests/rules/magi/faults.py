@@ -399,6 +399,12 @@ case(
     "real: g(x)",
     old="MAG316",
 )
+case(
+    "member that may be unpacked",
+    TEXT + PRINTED + "def g(x, *more, **options):\n    return f(x, *more, k=2) + f(x, **options)\n",
+    'real: g(x, "a")',
+    old="MAG316",
+)
 case("None as default", op("x: Tensor, k: Optional[list[int]] = None"), F)
 
 # MAG320 to MAG323: meta

@@ -18,7 +18,8 @@ from opschema_rules.magi.classes import EnumKind
 from opschema_rules.magi.migrations.enum_values import EnumValues, string_uses
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, naming, tree_of
-from opschema_rules.magi.model import MagiTree
+from opschema_rules.magi.model import MagiOp, MagiTree
+from opschema_rules.magi.printed_members import is_printed_to_calls
 from opschema_rules.magi.proofs import PROGRAMS
 
 _COMPARING = ("__eq__", "__ne__", "__new__")
@@ -56,7 +57,8 @@ def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> It
     An enumeration is left unchanged, with a note, if it has other bases than `Enum`, defines `__eq__()` or `__new__()`, or has
     a member whose value is empty: as a string that one would be false. Notes show where an op, or a function that it passes
     the parameter to, uses what a plain string lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace tests
-    `isinstance(..., str)` besides the enumeration. On Python 3.10 an f-string prints a member that is a string as its value.
+    `isinstance(..., str)` besides the enumeration, or a default member is followed by other parameters: its schema holds what
+    Python prints for it. On Python 3.10 an f-string prints a member that is a string as its value.
 
         opschema migrate enum-to-str-enum
     """
@@ -75,7 +77,19 @@ def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> It
         yield from compared
         for op in tree.ops:
             yield from string_uses(tree, workbench, op, site.subject.ref)
+            yield from _printed_defaults(op, site.subject.ref)
     workbench.commit()
+
+
+def _printed_defaults(op: MagiOp, ref: ClassRef) -> Iterator[Note]:
+    """Yield notes on default members that a schema drops now, and keeps as another string than their value."""
+    for leaf in op.lowering.leaves:
+        place = leaf.written.place
+        if leaf.enum is not None and leaf.enum.ref == ref and place is not None and is_printed_to_calls(op, leaf):
+            printed = str(leaf.written)
+            yield Note(
+                place, f"Python 3.11 stores this default as {printed!r}, which calls get that only pass later arguments"
+            )
 
 
 def _mix_in(tree: MagiTree, workbench: Workbench, kind: EnumKind) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Param
-from opschema_cli.source.resolution import ClassRef, External, Folded
+from opschema_cli.source.resolution import Folded
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls, passed
+from opschema_rules.magi.printed_members import is_printed_to_calls
 from opschema_rules.magi.reporting import called, is_plain, is_sound, lowers, refusals, registered
 from opschema_rules.magi.signature import Leaf
 from opschema_rules.magi.types_of_torch import dataclass_in, is_taken, type_in_schema
@@ -345,7 +346,7 @@ def _dropped(op: MagiOp) -> Iterator[Diagnostic]:
         told = ""
         if leaf.scrubbed and leaf.enum is None and not _is_always_passed(op, leaf):
             told = "cannot be stored in a schema, and is dropped: a call without it raises"
-        elif _is_printed_otherwise(op, leaf) and _may_be_skipped(op, leaf):
+        elif leaf.default.kind == "enum" and is_printed_to_calls(op, leaf):
             told = (
                 f"is stored as {str(leaf.default)!r} since Python 3.11, which calls get that only pass later arguments"
             )
@@ -354,37 +355,12 @@ def _dropped(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _default_of(op: MagiOp, leaf: Leaf, told: str, severity: Severity) -> Diagnostic:
-    written = leaf.written
-    place = written.body.at(written.expr) if written.body is not None and written.expr is not None else leaf.place
     name = f"`{leaf.name}`" if isinstance(leaf.source, Param) else called(leaf)
-    message = f"the default `{written}` of {name} {told}"
+    message = f"the default `{leaf.written}` of {name} {told}"
+    place = leaf.written.place or leaf.place
     return Diagnostic(message, place, registered(op), ops=(op.title,), severity=severity)
 
 
 def _is_always_passed(op: MagiOp, leaf: Leaf) -> bool:
     calls = list(meant_calls(op))
     return bool(calls) and all(passed(op, item, leaf) is not None for item in calls)
-
-
-def _is_printed_otherwise(op: MagiOp, leaf: Leaf) -> bool:
-    """Whether a default is a member of an enumeration of strings that Python prints with the name of its class."""
-    if leaf.enum is None or leaf.default.kind != "enum":
-        return False
-    line = op.tree.lowerer.classes.line(leaf.enum.ref)
-    owners = [item for item in line if isinstance(item, ClassRef)] if isinstance(line, list) else []
-    bases = {item.name for item in line if isinstance(item, External)} if isinstance(line, list) else set()
-    own = any(owner.cls.body.function(name) or name in owner.assigned for owner in owners for name in _PRINTING)
-    return not own and "str" in bases and bases <= {"str", "enum.Enum", "object"}
-
-
-_PRINTING = ("__str__", "__format__")
-
-
-def _may_be_skipped(op: MagiOp, leaf: Leaf) -> bool:
-    """Whether a call may omit an argument and pass a later one; the calls in the tree decide, if there are any."""
-    later = op.lowering.leaves[op.lowering.leaves.index(leaf) + 1 :]
-    calls = list(meant_calls(op))
-    skipping = any(
-        passed(op, item, leaf) is None and any(passed(op, item, other) is not None for other in later) for item in calls
-    )
-    return skipping or (bool(later) and not calls)

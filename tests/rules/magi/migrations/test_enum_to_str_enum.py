@@ -146,6 +146,24 @@ def test_questions_whether_something_is_a_string_are_noted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("params", "enum", "noted"),
+    [
+        ("mode: Mode = Mode.A, k: int = 1", ENUM, True),
+        ("k: int = 1, mode: Mode = Mode.A", ENUM, False),
+        (
+            "mode: Mode = Mode.A, k: int = 1",
+            f"{ENUM.rstrip()}\n\n    def __str__(self):\n        return self.value\n\n\n",
+            False,
+        ),
+    ],
+)
+def test_a_default_that_is_printed_otherwise_is_noted(params: str, enum: str, *, noted: bool) -> None:
+    done = migrate(enum + OP.replace("mode: Mode", params))
+    told = "Python 3.11 stores this default as 'Mode.A', which calls get that only pass later arguments"
+    assert [note.partition(": ")[2] for note in done.notes()] == [told] * noted
+
+
 def test_an_enumeration_of_another_file() -> None:
     modes = "import enum\n\n\nclass Mode(enum.Enum):\n    A = 'a'\n\n\ndef first(mode):\n    return mode is Mode.A\n"
     files = {**example_files([("python", "from kit.modes import Mode\n" + OP)]), "kit/modes.py": modes}
