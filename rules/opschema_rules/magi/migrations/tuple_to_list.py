@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import libcst as cst
 import msgspec
@@ -65,8 +66,8 @@ def tuple_to_list(draft: Draft, sites: Sequence[Site], options: object) -> Itera
 
     Left unchanged, with a note: tuples whose elements differ in type, or have a type that schemas have no list of; those
     whose type is an alias; parameters whose default cannot be removed, because an earlier one has a default. Notes show
-    where an op uses the value in a way that a list does not support (`pad + (0,)`, `pad == (1, 1)`, `table[pad]`,
-    `isinstance(pad, tuple)`).
+    where an op, a method of the dataclass or a function with a parameter of its type uses the value in a way that a list does
+    not support (`pad + (0,)`, `pad == (1, 1)`, `table[pad]`, `isinstance(pad, tuple)`).
 
         opschema migrate tuple-to-list
     """
@@ -98,6 +99,7 @@ def _make_list(tree: MagiTree, workbench: Workbench, found: _Tuple) -> Iterator[
     if isinstance(leaf.source, Field):
         _field(tree, workbench, leaf.source)
         yield from _made(tree, workbench, leaf.source)
+        yield from _read(tree, workbench, found, leaf.source)
     else:
         for op in found.ops:
             yield from _parameter(workbench, op, leaf.source)
@@ -228,6 +230,29 @@ def _made(tree: MagiTree, workbench: Workbench, field: Field) -> Iterator[Note]:
                         if value is not None:
                             _literal(rewrite, value)
         yield from _hashed(tree, workbench, file, field)
+
+
+def _read(tree: MagiTree, workbench: Workbench, found: _Tuple, field: Field) -> Iterator[Note]:
+    """Notes on methods of the dataclass, and on other functions with a parameter of its type, that need a tuple. Those that
+    read their variables by reflection are left out.
+    """
+    owner = field.owner
+    noted = {id(body) for op in found.ops for body in (op.body, meta_body(op))}
+    for file in naming(workbench.draft, tree.bodies, owner.name, lambda item: item == owner):
+        for body in tree.bodies.of(file):
+            for name in _holders(tree, body, owner) if id(body) not in noted else ():
+                with suppress(LeftAlone), workbench.on(file.path) as rewrite:
+                    yield from tuple_uses(tree, rewrite, body, (name, field.name))
+
+
+def _holders(tree: MagiTree, body: Body, owner: ClassRef) -> Iterator[str]:
+    """The parameters of a function that hold an instance of a class."""
+    if body.method is body and body.owner == owner:
+        yield body.this
+    for param in body.params:
+        written = param.annotation.text if param.annotation is not None and param.annotation.kind == "name" else ""
+        if written and tree.bodies.resolve(body.parent or body, written) == owner:
+            yield param.name
 
 
 def _passed(tree: MagiTree, owner: ClassRef, call: Expr, name: str) -> Expr | None:

@@ -194,6 +194,18 @@ def test_uses_that_a_list_does_not_allow(line: str, said: str | None) -> None:
     assert done.notes() == (notes if said else [])
 
 
+def test_uses_of_a_field_by_methods_and_other_functions_are_noted() -> None:
+    method = "    def sides(self, by):\n        return (0,) + self.by, by + (1,)\n\n"
+    method += "    def names(self):\n        return locals()\n\n\n"
+    cfg = f"@dataclass(frozen=True)\nclass Cfg:\n    by: tuple[int, int]\n\n{method}"
+    reads = "\n\ndef first(cfg: Cfg, other: int):\n    return table[cfg.by], other.by == (1, 1), cfg.by[0]\n"
+    done = migrate(cfg + OP.replace("by: tuple[int, int]", "cfg: Cfg").replace("= by", "= cfg.by") + reads)
+    assert sorted(done.notes()) == [
+        f"{OPS_PATH}:{LINES + 6}: `self.by` is a list now: `(0,) + self.by` means something else",
+        f"{OPS_PATH}:{LINES + 19}: `cfg.by` is a list now: `table[cfg.by]` means something else",
+    ]
+
+
 def test_a_hash_of_the_dataclass_is_noted() -> None:
     cfg = "import functools\n\n\n@dataclass(frozen=True)\nclass Cfg:\n    by: tuple[int, int]\n\n\n"
     op = OP.replace("by: tuple[int, int]", "cfg: Cfg").replace("= by", "= cfg.by")
