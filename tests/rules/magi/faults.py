@@ -632,6 +632,8 @@ case(
     new="MAG331",
     old="MAG331",
 )
+case("input in an arm", op("x: Tensor, k: int = 1", "return x if k else x + 1"), F, new="MAG331", old="MAG331")
+case("copies in both arms", op("x: Tensor, k: int = 1", "return x.clone() if k else x + 1"), F)
 case("in the dataclass", W + op("c: Config", "return c.w"), CW, new="MAG331", old="MAG303")
 case(
     "written and returned",

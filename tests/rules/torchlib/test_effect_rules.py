@@ -159,6 +159,8 @@ def test_a_variable_of_a_comprehension_hides_nothing_outside_it() -> None:
         ("if n == 0:\n        return y.detach()\n    return x.clone()", "y.detach()"),
         ("z = x.unsqueeze(0)\n    return z", "z"),
         ("x += 1\n    return x", "x"),
+        ("return x.clone() if n else y.t()", "y.t()"),
+        ("return x + 1 if n else (x.clone() if n > 1 else x)", "x"),
     ],
 )
 def test_returned_inputs(body: str, place: str) -> None:
@@ -182,6 +184,8 @@ def test_returned_inputs(body: str, place: str) -> None:
         "def inner():\n        return x\n    return inner().clone()",
         "return (lambda: x)().clone()",
         "return [x for x in given][0]",
+        "return x.clone() if x.dim() else y + 1",
+        "return (x if n else y).clone()",
     ],
 )
 def test_results_that_may_be_new(body: str) -> None:

@@ -139,9 +139,19 @@ def _returns_of(function: Body) -> Iterator[Expr]:
 
 
 def returned_values(function: Body) -> Iterator[Expr]:
-    """Each value that a function returns, of a tuple or list each."""
-    for value in _returns_of(function):
-        yield from value.items if value.kind in ("tuple", "list") else [value]
+    """Each value that a function returns, of a tuple or list each, and each of a conditional expression."""
+    for value in (arm for returned in _returns_of(function) for arm in _arms(returned)):
+        for item in value.items if value.kind in ("tuple", "list") else [value]:
+            yield from _arms(item)
+
+
+def _arms(value: Expr) -> Iterator[Expr]:
+    """The values that a conditional expression may have; another expression itself."""
+    if value.kind == "ifexp":
+        for arm in value.items[1:]:
+            yield from _arms(arm)
+    else:
+        yield value
 
 
 def _twice(operator: Operator, function: Body, tensors: Tensors) -> Iterator[Expr]:
