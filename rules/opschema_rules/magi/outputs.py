@@ -81,13 +81,15 @@ class _Unlike:
             return ("a comparison, which is of truth values", value.text not in _KEEPS_SOME_TYPE) if plain else None
         if value.kind == "binary" and value.text == "@" and self._is_among(value.items, like):
             return ("a product of matrices", False) if all(map(self._is_given, value.items)) else None
+        if value.kind == "subscript" and self._is_among(value.items[:1], like):
+            return ("one index of a dimension, which has one less", True) if _takes_one(value.items[1:]) else None
         if value.kind == "call" and value.items[0].owner is not None:
             return self._called(value, value.items[0].owner, value.items[0].member, like)
         return None
 
     def _called(self, call: Expr, owner: Expr, name: str, like: str) -> tuple[str, bool] | None:
         method = owner.kind == "name" and owner.text in self.tensors
-        if name in _KEEPING and not method and owner.kind in ("call", "binary", "compare"):
+        if name in _KEEPING and not method and owner.kind in ("call", "binary", "compare", "subscript"):
             return self.told(owner, like)
         is_torch = self.op.tree.bodies.external(self.op.body, call.callee).startswith("torch.")
         if not self._is_among([owner, *_operands(call)] if method else _operands(call) if is_torch else [], like):
@@ -136,6 +138,15 @@ def _named(name: str, more: int) -> tuple[str, bool] | None:
     if name in _JOINED:
         return f"`{name}()` of tensors", False
     return (f"`{name}()`, which has a shape of its own", False) if name in _RESHAPED else None
+
+
+def _takes_one(index: Sequence[Expr]) -> bool:
+    """Whether an index takes one element of a dimension, and parts of the others."""
+    items = [part for item in index for part in (item.items if item.kind == "tuple" else [item])]
+    parts = [item.items[0] if item.kind == "unary" else item for item in items]
+    numbers = [type(part.value) is int for part in parts]
+    plain = [part.kind == "slice" or (part.kind == "literal" and part.text == "...") for part in parts]
+    return any(numbers) and all(map(max, numbers, plain))
 
 
 def _drops_dimension(call: Expr, more: int) -> bool:

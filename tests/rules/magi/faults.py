@@ -509,6 +509,18 @@ for returned in ("x @ y.T", "torch.cat([x, y])", "torch.matmul(x, y.t())", "x.re
     case(returned, op("x: Tensor, y: Tensor", f"return {returned}"), "fake: f(x, y)", new="MAG322", old="MAG322")
 for returned in ("y.sum(0)", "y > 0", "y.argmax(-1)", "torch.stack([y, y])", "y @ y.T"):
     case(f"{returned} like x", op("x: Tensor, y: Tensor", f"return {returned}"), new="", old="", why="x may be like it")
+for returned in ("x[:, 0].clone()", "x[..., -1].contiguous()", "x[0] + 1"):
+    code = "" if "+" in returned else "MAG322"
+    case(
+        returned,
+        op("x: Tensor", f"return {returned}"),
+        "fake: f(x)",
+        new=code,
+        old=code,
+        why="" if code else "arithmetic",
+    )
+for returned in ("x[0:].clone()", "x[:, [0, 1]].clone()", "x[None, :, 0].clone()", "x[:, None, 0].clone()"):
+    case(returned, op("x: Tensor", f"return {returned}"), "fake: f(x[:2, :2])", why="it may have as many dimensions")
 case("mask.logical_not()", op("x: Tensor", "return x.logical_not()"), 'real: same("f", x > 0)', "fake: f(x > 0)")
 case("x.unsqueeze(0)", op("x: Tensor", "return x.unsqueeze(0)"), F, new="MAG322 MAG331", old="MAG322 MAG331")
 case("x.flatten()", op("x: Tensor", "return x.flatten().contiguous()"), F, "fake: f(x)", new="MAG322", old="MAG322")

@@ -238,6 +238,15 @@ def test_a_product_with_another_input_has_another_shape(product: str) -> None:
     assert told(text) == [("MAG322", product, DECORATOR)]
 
 
+@pytest.mark.parametrize(
+    ("more", "said"), [("", "`k` is not a tensor"), ("    n: int = 1\n", "`k`, `n` are no tensors")]
+)
+def test_fields_that_are_no_tensors(more: str, said: str) -> None:
+    fields = f"@dataclass(frozen=True)\nclass Config:\n    w: Tensor\n    k: float = 1.0\n{more}\n\n"
+    (found,) = lint(fields + op("x: Tensor, c: Config", given='mutates_args=("c",)'), "MAG332").diagnostics
+    assert found.message == f"`mutates_args` names `c`, a dataclass, whose {said}"
+
+
 @pytest.mark.parametrize("tensor", ["x", "c.w"])
 def test_items_that_are_put_back_are_not_written(tensor: str) -> None:
     body = (
@@ -268,7 +277,16 @@ def test_a_field_that_is_reset_so_that_nothing_changes_again(others: str, expect
     assert [item[0] for item in told(fields + start + scaled + others + "\n\n" + TAKES)] == expected
 
 
-MADE_OF_X = ["x.sum(0)", "x.mean()", "x > 0", "torch.isnan(x)", "x.argmax(-1)", "torch.stack([x, x])", "x @ x.t()"]
+MADE_OF_X = [
+    "x.sum(0)",
+    "x.mean()",
+    "x > 0",
+    "torch.isnan(x)",
+    "x.argmax(-1)",
+    "torch.stack([x, x])",
+    "x @ x.t()",
+    "x[:, 0].clone()",
+]
 
 
 @pytest.mark.parametrize("value", MADE_OF_X)
@@ -291,6 +309,9 @@ def test_an_output_is_compared_with_the_tensor_that_it_is_made_of(value: str, gi
         ("x < y", ["error"]),
         ("torch.logical_and(x, y)", []),
         ("x.logical_not()", []),
+        ("x[..., -1].contiguous()", ["error"]),
+        ("x[:, None, 0].contiguous()", []),
+        ("x[y, 0].contiguous()", []),
     ],
 )
 def test_operations_that_keep_the_type_of_indices_and_truth_values(value: str, severities: list[str]) -> None:

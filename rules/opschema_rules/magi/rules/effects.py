@@ -240,7 +240,8 @@ def _wrong(op: MagiOp, item: Named) -> str:
     leaves = node.leaves if node is not None else [leaf] if leaf is not None else []
     others = [part for part in leaves if not _is_mutable(part)]
     if others and isinstance(node, Branch):
-        return f"a dataclass, whose {quoted(part.name for part in others)} is not a tensor"
+        no_tensor = "is not a tensor" if len(others) == 1 else "are no tensors"
+        return f"a dataclass, whose {quoted(part.name for part in others)} {no_tensor}"
     return f"which is not a tensor, but `{others[0].lowered_type}`" if others else ""
 
 
