@@ -133,6 +133,14 @@ def test_placeholders_of_an_op_that_is_not_written() -> None:
     # Here the class exists, so its test should.
     (item,) = lint("SRC101", files("test: tests/test_planned.py", OP, "spec-only")).diagnostics
     assert item.severity is Severity.WARNING
+    # It exists wherever it is, not only in the file that `source.op` names.
+    assert found(lint("SRC101", files("op: kit/ops/old.py\n  test: tests/test_planned.py", OP, "spec-only"))) == [
+        (
+            "kit/ops/old.py",
+            "`source.op` names `kit/ops/old.py`, which is not a file; `kit/ops/example.py` defines its class",
+        ),
+        ("tests/test_planned.py", "`source.test` names `tests/test_planned.py`, which is not a file"),
+    ]
 
 
 @pytest.mark.parametrize("value", ["null", "[]", "{a: b}", "3", "''", "[null, [x]]"])

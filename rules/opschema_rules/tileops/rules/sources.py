@@ -70,7 +70,7 @@ def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[D
     # A file of that name that does not define the op's class is another file.
     by_name = key != "op" or not _is_class_name(entry)
     target = by_class or (_not_named(entry, found.of_basename(path)) if by_name else None)
-    if target is None and entry.status == "spec-only" and not isinstance(entry.op_class, ClassRef):
+    if target is None and entry.status == "spec-only" and not _has_class(entry):
         return
     target = target or (_not_named(entry, _close_by(entry.manifest, path)) if by_name else None)
     text = f"`source.{key}` names `{path}`, which is not a file"
@@ -82,6 +82,11 @@ def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[D
         if all(new != other for _, other in entry.source_paths(key)):
             fix = _new_path(entry, node, new, "" if by_class else SAME_NAME)
     yield Diagnostic(text, entry.at(node), (), fix, (entry.name,), severity=entry.severity)
+
+
+def _has_class(entry: OpEntry) -> bool:
+    """Whether the op's class exists, in the file that `source.op` names or as the only one of that name."""
+    return isinstance(entry.op_class, ClassRef) or entry.manifest.definitions.of_class(entry.name) is not None
 
 
 def _not_named(entry: OpEntry, target: str | None) -> str | None:

@@ -100,6 +100,11 @@ def test_a_placeholder_of_an_entry_without_code_is_left() -> None:
     assert done.notes == []
 
 
+def test_all_paths_of_an_entry_that_is_spec_only_at_once() -> None:
+    done = moved("op: kit/ops/old.py\n  test: tests/test_one.py", status="spec-only")
+    assert done.lines(YAML) == ["op: kit/ops/example.py", f"test: {TEST}"]
+
+
 def test_the_path_that_every_other_entry_has_moved() -> None:
     texts = files(("yaml", "source:\n  bench: benchmarks/bench_old.py\n"))
     texts["kit/ops/other.py"] = "class OtherFwdOp:\n    pass\n"
