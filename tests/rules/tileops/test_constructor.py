@@ -376,6 +376,11 @@ DISPATCHES = {
     "by its base, named": "Middle.__init__(self, kernel_map)",
     "by a method": "self.prepare(kernel_map)",
     "by a function": "prepare(self, kernel_map)",
+    "on its base": "super().dispatch_kernel(kernel_map)",
+    "on a class": "Op.dispatch_kernel(self, kernel_map)",
+    "by another name": "install = self.dispatch_kernel\n        install(kernel_map)",
+    "as an argument": "somewhere.run(self.dispatch_kernel, kernel_map)",
+    "by a name in a string": "getattr(self, 'dispatch_kernel')(kernel_map)",
     "perhaps by something else": "somewhere.prepare(self)",
     "perhaps by a method that is made": "self.made(kernel_map)",
 }
@@ -419,7 +424,15 @@ def test_a_stricter_contract_asks_for_the_call_in_a_constructor(how: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "body", ["pass", "self.unprepared(kernel_map)", "isinstance(self, Op)", "self.kernel_map = kernel_map"]
+    "body",
+    [
+        "pass",
+        "self.unprepared(kernel_map)",
+        "isinstance(self, Op)",
+        "self.kernel_map = kernel_map",
+        "other.dispatch_kernel(kernel_map)",
+        "self.dispatch_kernels = kernel_map",
+    ],
 )
 def test_constructors_that_do_not_dispatch(body: str) -> None:
     assert lint_op("SIG207", LINEAGE.replace("{body}", body)) == [

@@ -9,7 +9,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
-from opschema_cli.source.python import Expr, Function
+from opschema_cli.source.python import Expr, Function, Scope
 from opschema_rules.tileops.drift import Drift, Method, method_of, settle
 from opschema_rules.tileops.model import Implementations, OpImplementation
 from opschema_rules.tileops.op_classes import call_params
@@ -190,14 +190,17 @@ class _Search:
         self.seen.append(ref)
         me = ref.function.params[0].name if ref.function.params else ""
         calls = [call for scope in ref.function.body.walk() for call in scope.calls]
-        return _any(self._call(ref, call, me) for call in calls)
+        answer = _any(self._call(ref, call, me) for call in calls)
+        return None if answer is False and _mentions_dispatch(ref.function.body, me) else answer
 
     def _call(self, ref: FunctionRef, call: Expr, me: str) -> bool | None:
+        if _is_dispatch(call, me):
+            return True
         if call.items[0].kind == "attribute" and call.items[0].items[0].callee == "super":
             return self._inherited(ref, call.items[0].text)
         owner, _, name = call.callee.rpartition(".")
         if owner == me:
-            return True if name == "dispatch_kernel" else self._method(name)
+            return self._method(name)
         if any(value.kind == "name" and value.text == me for value in call.items[1:]):
             return self._function(ref, call)
         return False
@@ -228,6 +231,24 @@ class _Search:
             if found is not None:
                 return self.dispatches(found) if isinstance(found, FunctionRef) else None
         return False
+
+
+def _is_dispatch(call: Expr, me: str) -> bool:
+    """Whether a call is of the instance's ``dispatch_kernel()``: on itself, on ``super()``, or on a class that gets it first."""
+    called = call.items[0]
+    owner, _, name = called.text.rpartition(".")
+    if name != "dispatch_kernel":
+        return False
+    on_super = called.kind == "attribute" and called.items[0].callee == "super"
+    return on_super or owner == me or (len(call.items) > 1 and call.items[1].text == me)
+
+
+def _mentions_dispatch(body: Scope, me: str) -> bool:
+    """Whether a method reads the instance's ``dispatch_kernel`` without calling it, or has its name in a string."""
+    return any(
+        "dispatch_kernel" in scope.strings or any(use.name == f"{me}.dispatch_kernel" for use in scope.uses)
+        for scope in body.walk()
+    )
 
 
 _HARMLESS_CALLS = frozenset({"isinstance", "type", "id", "repr", "str", "hasattr", "getattr", "super", "print", "vars"})
