@@ -118,11 +118,13 @@ class Patches:
         """Whether the hook of ``base`` may execute a write when ``ref`` is created."""
         if ref == base or base not in self.program.lineage(ref):
             return False
-        return not any(self._shut(ref, guard) for guard in write.guards)
+        return not any(self._shut(base, ref, guard) for guard in write.guards)
 
-    def _shut(self, ref: ClassRef, guard: Guard) -> bool:
-        """Whether a guarded stretch is known not to run for a class."""
-        scopes = [item.cls.body for item in ([ref] if guard.own else self.program.lineage(ref))]
+    def _shut(self, base: ClassRef, ref: ClassRef, guard: Guard) -> bool:
+        """Whether a guarded stretch of the hook of ``base`` is known not to run for a class."""
+        lineage = self.program.lineage(ref)
+        lineage = [ref] if guard.own else lineage[: lineage.index(base)] if guard.base else lineage
+        scopes = [item.cls.body for item in lineage]
         bound = [_surely_bound(scope, guard.attribute) for scope in scopes]
         return not any(item is not False for item in bound) if guard.present else True in bound
 
@@ -150,7 +152,7 @@ class Patches:
             return
         seen.add(key)
         name = ref.function.params[index].name
-        here = [guard for guard in ref.function.guards if guard.variable == name]
+        here = [guard for guard in ref.function.guards if guard.variable == name and self._is_clear(ref, guard)]
 
         def at(offset: int) -> tuple[Guard, ...]:
             return tuple(dict.fromkeys((*guards, *(item for item in here if item.start <= offset < item.end))))
@@ -165,6 +167,13 @@ class Patches:
                         found[Write(target, at(call.start))] = None
                     else:
                         self._follow_writes(target, position, at(call.start), found, seen)
+
+    def _is_clear(self, ref: FunctionRef, guard: Guard) -> bool:
+        """Whether the base that a guard names, if it names one, is the class that defines the hook."""
+        return not guard.base or (
+            ref.function.name == "__init_subclass__"
+            and self.program.resolve(ref.file, guard.base, (ref.function.body,)) == ref.owner
+        )
 
     def _receivers(self, ref: FunctionRef, call: Expr, name: str) -> Iterator[tuple[FunctionRef | str, int]]:
         """Yield the functions and parameters that a call passes the class in ``name`` to, or an attribute that it sets."""

@@ -289,13 +289,7 @@ class Program(Modules):
     def instance_writes(self, ref: ClassRef) -> frozenset[str]:
         """Return the attributes that the methods of a class's body write on their first parameter."""
         if ref.key not in self._instance_writes:
-            found = [
-                target.partition(".")[2]
-                for method in ref.cls.body.functions
-                for target in method.written
-                if method.params and target.startswith(method.params[0].name + ".")
-            ]
-            self._instance_writes[ref.key] = frozenset(found)
+            self._instance_writes[ref.key] = frozenset[str]().union(*(item.sets for item in ref.cls.body.functions))
         return self._instance_writes[ref.key]
 
     def _member(self, ref: ClassRef, name: str) -> Member:

@@ -19,7 +19,7 @@ from opschema_cli.source.text import NestedSpans, Source, Span, holds_word, may_
 
 T = TypeVar("T")
 
-FACTS_VERSION = 16
+FACTS_VERSION = 17
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -432,7 +432,7 @@ Binding: TypeAlias = "Assign | Class | Function | Import"
 
 class Guard(msgspec.Struct, array_like=True, frozen=True):
     """A stretch of a function that only runs if the class in ``variable`` has (``present``) or lacks an attribute, in its own
-    body (``own``) or in any class that it inherits from.
+    body (``own``) or in any class that it inherits from, or else in one that comes before the class named ``base``.
     """
 
     variable: str
@@ -441,6 +441,7 @@ class Guard(msgspec.Struct, array_like=True, frozen=True):
     present: bool
     start: int
     end: int
+    base: str = ""
 
 
 def written_in(body: Scope, wanted: Callable[[Function], bool] = lambda function: True) -> tuple[str, ...]:
@@ -512,6 +513,12 @@ class Function(msgspec.Struct, array_like=True, dict=True):
     def param(self, name: str) -> Param | None:
         """Return the parameter of that name."""
         return next((item for item in self.params if item.name == name), None)
+
+    @property
+    def sets(self) -> set[str]:
+        """The attributes that it writes on its first parameter."""
+        this = f"{self.params[0].name}." if self.params else ""
+        return {target.removeprefix(this) for target in self.written if this and target.startswith(this)}
 
     @property
     def decorator_names(self) -> list[str]:

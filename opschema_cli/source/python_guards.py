@@ -17,12 +17,15 @@ from opschema_cli.source.text import Span
 
 
 class _Fact(msgspec.Struct, frozen=True):
-    """A condition that the class in ``variable`` has or lacks an attribute, itself (``own``) or including its bases."""
+    """A condition that the class in ``variable`` has or lacks an attribute: itself (``own``), or including its bases, or those
+    that come before ``base``.
+    """
 
     variable: str
     attribute: str
     own: bool
     present: bool = True
+    base: str = ""
 
     def negated(self) -> _Fact:
         return replace(self, present=not self.present)
@@ -60,7 +63,7 @@ def _guards_of(condition: Condition, leaves: bool, end: int, names: Mapping[str,
 
 
 def _guard(fact: _Fact, stretch: Span) -> Guard:
-    return Guard(fact.variable, fact.attribute, fact.own, fact.present, *stretch)
+    return Guard(fact.variable, fact.attribute, fact.own, fact.present, *stretch, fact.base)
 
 
 def _suffice(test: Expr, names: Mapping[str, _Fact]) -> list[_Fact]:
@@ -93,7 +96,17 @@ def _compared(test: Expr, names: Mapping[str, _Fact]) -> _Fact | None:
     if test.text in ("is", "is-not") and _is_none(right):
         found = _value(left, names)
         return replace(found, present=test.text == "is-not") if found is not None else None
-    return None
+    return _overridden(left, right, test.text)
+
+
+def _overridden(left: Expr, right: Expr, operator: str) -> _Fact | None:
+    """Read ``cls.x is Base.x``: the class has the attribute of its base."""
+    parts = [item.text.split(".") if item.kind == "name" else [] for item in (left, right)]
+    if operator not in ("is", "is-not") or [len(item) for item in parts] != [2, 2]:
+        return None
+    (variable, attribute), (base, inherited) = parts
+    same = attribute == inherited and variable != base
+    return _Fact(variable, attribute, False, operator == "is-not", base) if same else None
 
 
 def _value(expr: Expr, names: Mapping[str, _Fact]) -> _Fact | None:

@@ -420,6 +420,8 @@ BY_VARS = 'if "_other" not in vars(cls):\n    return\nsetattr(cls, "forward", ma
 BY_GETATTR = 'if getattr(cls, "_other", None):\n    cls.forward = make()\n'
 IF_ABSENT = 'if "forward" in cls.__dict__:\n    return\ncls.forward = make()\n'
 IN_ELSE = 'if hasattr(cls, "_done"):\n    pass\nelse:\n    cls.forward = make()\n'
+IF_INHERITED = "if cls.forward is Base.forward:\n    cls.forward = make()\n"
+IF_OVERRIDDEN = "if cls.forward is not Base.forward:\n    cls.forward = wrap(cls.forward)\n"
 
 HOOKS = [
     ("no condition", "cls.forward = make()", "pass", "", MADE),
@@ -435,6 +437,25 @@ HOOKS = [
     ("getattr, inherited", BY_GETATTR, "pass", "_other = 'z'", MADE),
     ("written if absent, absent", IF_ABSENT, "pass", "", MADE),
     ("written if absent, present", IF_ABSENT, "def forward(self, x): ...", "", "Op.forward"),
+    ("written if inherited, overridden", IF_INHERITED, "def forward(self, x): ...", "", "Op.forward"),
+    ("written if inherited, inherited", IF_INHERITED, "pass", "", MADE),
+    ("written if inherited, perhaps", IF_INHERITED, "if fast:\n    def forward(self, x): ...", "", MADE),
+    ("written if overridden, overridden", IF_OVERRIDDEN, "def forward(self, x): ...", "", MADE),
+    ("written if overridden, inherited", IF_OVERRIDDEN, "pass", "", "Base.forward"),
+    (
+        "compared with another class",
+        IF_INHERITED.replace("Base", "Root"),
+        "def forward(self, x): ...",
+        "",
+        MADE,
+    ),
+    (
+        "compared with another attribute",
+        IF_INHERITED.replace("Base.forward", "Base.call"),
+        "def forward(self, x): ...",
+        "",
+        MADE,
+    ),
     ("in else, present", IN_ELSE, "_done = True", "", "Base.forward"),
     ("in else, absent", IN_ELSE, "pass", "", MADE),
     (
