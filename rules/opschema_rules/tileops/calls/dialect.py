@@ -41,7 +41,9 @@ def _dispatch_kernel(program: Program, call: Call) -> object:
     this.attributes["_instance_key"] = this.cls.ref.name
     for owner in program.lineage(this.cls.ref):
         if program.own_member(owner, _DISPATCH) is not None:
-            for name in program.instance_writes(owner):
+            # What a hook writes, it writes to classes, when these are made.
+            methods = [item for item in owner.cls.body.functions if item.name != "__init_subclass__"]
+            for name in sorted(set[str]().union(*(item.sets for item in methods))):
                 this.attributes.setdefault(name, call.opaque(f"`{name}`, which `{_DISPATCH}()` may write"))
     return None
 

@@ -43,10 +43,7 @@ def may_be_set_outside(op: OpImplementation, raised: Raised) -> bool:
 
 def _written(method: Function) -> set[str]:
     """The attributes that a method sets of its object, if callers may call it before `forward()`."""
-    if method.name.startswith("_") or method.name in _CALLS or not method.params:
-        return set()
-    this = f"{method.params[0].name}."
-    return {target.removeprefix(this) for target in method.written if target.startswith(this)}
+    return set() if method.name.startswith("_") or method.name in _CALLS else method.sets
 
 
 def _attribute(manifest: Manifest, raised: Raised) -> str:
