@@ -439,3 +439,37 @@ def test_in_a_repository(
     assert old in tilekit[path]
     found = lint_files([PACK], {**tilekit, path: tilekit[path].replace(old, new, 1)}).codes()
     assert Counter(found) - known == Counter(expected)
+
+
+REFUSING = """\
+    def _validate_dtypes(self, x):
+        if x.dtype not in (torch.float16, torch.bfloat16):
+            raise TypeError(x.dtype)
+
+    def eval_roofline(self):
+        elements = math.prod(self.bound["x"].shape)
+        return elements, elements
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('{"output": x_shape[:axis]', '{"output": (1,) + x_shape[:axis]', ["SHP113"]),
+        (
+            "        axis = ",
+            "        if len(x_shape) == 2:\n            raise ValueError(2)\n        axis = ",
+            ["SHP114"],
+        ),
+        ("    def forward(", REFUSING + "    def forward(", ["DTY109"]),
+    ],
+)
+def test_in_the_code_of_a_repository(
+    tilekit: dict[str, str], known: Counter[str], old: str, new: str, expected: list[str]
+) -> None:
+    path = "tilekit/ops/sum.py"
+    assert old in tilekit[path]
+    text = "import math\n" + tilekit[path].replace(old, new, 1)
+    found = lint_files([PACK], {**tilekit, path: text}).codes()
+    assert Counter(found) - known == Counter(expected)
