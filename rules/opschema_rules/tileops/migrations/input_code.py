@@ -24,7 +24,15 @@ from opschema_rules.tileops.formulas import variable_names
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.handing_on import instances, takes_any_input
 from opschema_rules.tileops.migrations.input_prose import prose, rename_words
-from opschema_rules.tileops.migrations.sharing import METHODS, others, repeated_method
+from opschema_rules.tileops.migrations.row_keys import quoted_words
+from opschema_rules.tileops.migrations.sharing import (
+    METHODS,
+    computed_method,
+    is_made,
+    made_from,
+    others,
+    repeated_method,
+)
 from opschema_rules.tileops.migrations.words import has_any
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
@@ -39,7 +47,7 @@ def old_parameters(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Functio
     ref = entry.op_class
     op = OpImplementation(entry, ref) if isinstance(ref, ClassRef) else None
     for name in METHODS if op is not None else ():
-        method = op.method(name) if op is not None else None
+        method = op.written_method(name) if op is not None else None
         for before, after in _renamed(old, new).items() if method is not None else ():
             if method is not None and method.function.param(before) and not method.function.param(after):
                 yield method, before
@@ -49,7 +57,7 @@ def both_names(entry: OpEntry, old: str, new: str) -> FunctionRef | None:
     """A method of an op that takes the old name and the new one."""
     ref = entry.op_class
     op = OpImplementation(entry, ref) if isinstance(ref, ClassRef) else None
-    methods = [op.method(name) for name in METHODS] if op is not None else []
+    methods = [op.written_method(name) for name in METHODS] if op is not None else []
     pairs = _renamed(old, new).items()
     return next(
         (item for item in methods if item and any(item.function.param(a) and item.function.param(b) for a, b in pairs)),
@@ -96,34 +104,60 @@ class InputCode:
         for file in self._callers():
             for site in self.calls.of(file):
                 notes += self._rename_argument(site, done)
+        for entry in self.entries:
+            notes += self._read_by_name(entry)
         self.workbench.commit()
         return notes
 
+    def _read_by_name(self, entry: OpEntry) -> Iterator[Note]:
+        """Yield notes on strings in `eval_roofline()` that are the old name: keys by which it reads what a call passed."""
+        op_class = entry.op_class
+        method = (
+            OpImplementation(entry, op_class).written_method("eval_roofline")
+            if isinstance(op_class, ClassRef)
+            else None
+        )
+        if method is None:
+            return
+        outer = method.function.outer
+        for span in quoted_words(method.file.source.text, self.old):
+            if outer.start <= span.start < outer.end:
+                yield Note(Place(method.file.path, span), f"this reads `{self.old}`; the input is now `{self.new}`")
+
     def obstacle(self, entry: OpEntry, renamed: Collection[OpEntry]) -> str:
         """The reason why an op's methods cannot take the new name, if those of ``renamed`` do; empty if they can."""
-        if entry.input(self.old) is not None:
-            if self.new in {tensor.name for tensor in entry.tensors} | {param.name for param in entry.params}:
-                return f"it declares `{self.new}` already"
-            repeated = repeated_method(entry, _renamed(self.old, self.new))
-            taken = both_names(entry, self.old, self.new)
-            if repeated is not None:
-                return f"`{repeated[1]}()` is defined several times"
-            if taken is not None:
-                return f"`{taken.function.name}()` takes `{self.new}` too"
-            if self.new in variable_names(entry):
-                return f"`roofline.vars` has a variable `{self.new}`"
-        for ref, _ in old_parameters(entry, self.old, self.new) if entry.input(self.old) is not None else ():
-            keeping = keep_the_name(entry.manifest, ref, self.old, renamed)
-            if keeping:
-                return f"`{ref.function.name}()` is also that of {names(keeping)}, which would keep `{self.old}`"
-            try:
-                with self.workbench.atomic(), self.workbench.on(ref.file.path) as rewrite:
-                    self._rename_parameters(rewrite, ref)
-                    raise LeftAlone(Place(ref.file.path, ref.function.span), "")  # it was a trial
-            except LeftAlone as left:
-                if left.reason:
-                    return left.reason
-        return ""
+        if entry.input(self.old) is None:
+            return ""
+        if self.new in {tensor.name for tensor in entry.tensors} | {param.name for param in entry.params}:
+            return f"it declares `{self.new}` already"
+        repeated = repeated_method(entry, _renamed(self.old, self.new))
+        taken = both_names(entry, self.old, self.new)
+        if repeated is not None:
+            return f"`{repeated[1]}()` is defined several times"
+        if taken is not None:
+            return f"`{taken.function.name}()` takes `{self.new}` too"
+        if self.new in variable_names(entry):
+            return f"`roofline.vars` has a variable `{self.new}`"
+        methods = [ref for ref, _ in old_parameters(entry, self.old, self.new)]
+        made = computed_method(entry) or ("forward" if is_made(entry, "forward") else "")
+        if made and all(ref.function.name != made for ref in methods):
+            return f"its `{made}()` is made at run time"
+        return next(filter(None, (self._held(entry, ref, renamed) for ref in methods)), "")
+
+    def _held(self, entry: OpEntry, ref: FunctionRef, renamed: Collection[OpEntry]) -> str:
+        """The reason why one method cannot take the new name; empty if it can."""
+        made = [item.name for item in made_from(entry.manifest, ref, renamed)]
+        if made:
+            return f"`{ref.function.name}()` of {names(made)} may be made from this one at run time"
+        keeping = keep_the_name(entry.manifest, ref, self.old, renamed)
+        if keeping:
+            return f"`{ref.function.name}()` is also that of {names(keeping)}, which would keep `{self.old}`"
+        try:
+            with self.workbench.atomic(), self.workbench.on(ref.file.path) as rewrite:
+                self._rename_parameters(rewrite, ref)
+                raise LeftAlone(Place(ref.file.path, ref.function.span), "")  # it was a trial
+        except LeftAlone as left:
+            return left.reason
 
     def _rename_parameters(self, rewrite: Rewrite, ref: FunctionRef) -> cst.FunctionDef:
         node = method_node(rewrite.tree, ref)

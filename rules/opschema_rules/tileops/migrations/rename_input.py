@@ -126,8 +126,8 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
     In code: the parameter of `forward()`, `_infer_output_shapes()` (`<input>_shape` there), `_validate_dtypes()` and
     `eval_roofline()`, its uses and its docstring; arguments that calls of the op or of these methods pass by name; the keys
     `"<input>_shape"` that tests and benchmarks read from rows. A shared method is changed if all its ops are renamed, or
-    already have the new name. If the code of an op cannot be changed (a method uses the new name already, or is defined
-    several times), or the op declares the new name, it keeps the old one in the manifest too.
+    already have the new name. If the code of an op cannot be changed (a method uses the new name already, is defined several
+    times or is made at run time), or the op declares the new name, it keeps the old one in the manifest too.
 
     The function that `roofline.func` names follows if all entries which name it do: its parameters, calls that pass them by
     name, and the keys and attributes that it reads of the op or of a row, unless the op's own code gives them their names.

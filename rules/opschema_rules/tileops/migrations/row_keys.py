@@ -24,7 +24,7 @@ def rename_quoted_keys(draft: Draft, entries: Sequence[OpEntry], old: str, new: 
     known = frozenset(rows)
     others = [entry.name for entry in rows[0].manifest.entries if entry not in known and _has_key(entry, old)]
     for source in texts_with(draft.project, [old]):
-        spans = _quoted(source.text, old) if source.path.endswith(".py") else []
+        spans = quoted_words(source.text, old) if source.path.endswith(".py") else []
         mentioned = set(re.findall(r"\w+", source.text)) if spans else set()
         renamed = [entry.name for entry in rows if entry.name in mentioned]
         kept = [name for name in others if name in mentioned]
@@ -46,7 +46,7 @@ def _has_key(entry: OpEntry, key: str) -> bool:
     return any(row.node.pair(key) is not None for row in entry.rows)
 
 
-def _quoted(text: str, word: str) -> list[Span]:
+def quoted_words(text: str, word: str) -> list[Span]:
     """The insides of the string literals that are exactly ``word``."""
     found = re.finditer(rf"""(?<!\w)(['"])({re.escape(word)})\1""", text)
     return [Span(*match.span(2)) for match in found]
@@ -60,6 +60,6 @@ def note_quoted_keys(draft: Draft, entries: Sequence[OpEntry], key: str) -> Iter
         paths = (entry.manifest.locate(path) for name in ("test", "bench") for _, path in entry.source_paths(name))
         for path in dict.fromkeys(filter(None, paths)):
             source = draft.project.source(path)
-            spans = _quoted(source.text, key) if source is not None else []
+            spans = quoted_words(source.text, key) if source is not None else []
             if spans:
                 yield Note(Place(path, spans[0]), f'"{key}" is no longer a key of the rows of `{entry.name}`')

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.source.program import ClassRef, FunctionRef
+from opschema_cli.source.program import ClassRef, FunctionRef, Unresolved, ValueRef
 from opschema_cli.source.python import Function
 from opschema_rules.tileops.migrations.call_sites import FunctionKey, key_of
 from opschema_rules.tileops.model import Manifest, OpEntry
@@ -22,6 +22,25 @@ def others(manifest: Manifest, ref: FunctionRef, chosen: Collection[OpEntry]) ->
     if manifest not in _USERS:
         _USERS[manifest] = _users(manifest)
     return (entry for entry in _USERS[manifest].get(key_of(ref), ()) if entry not in chosen)
+
+
+def made_from(manifest: Manifest, ref: FunctionRef, chosen: Collection[OpEntry]) -> Iterator[OpEntry]:
+    """The entries, apart from those chosen, whose op has a method that a hook may make from this one."""
+    return (entry for entry in others(manifest, ref, chosen) if is_made(entry, ref.function.name))
+
+
+def is_made(entry: OpEntry, name: str) -> bool:
+    """Whether a method of an op is not known, as it may be made at run time."""
+    ref = entry.op_class
+    return isinstance(ref, ClassRef) and isinstance(entry.manifest.program.member(ref, name), Unresolved)
+
+
+def computed_method(entry: OpEntry) -> str:
+    """The first of an op's methods that is the value of an expression, such as a call of a factory; empty if none is."""
+    ref = entry.op_class
+    if not isinstance(ref, ClassRef):
+        return ""
+    return next((name for name in METHODS if isinstance(entry.manifest.program.member(ref, name), ValueRef)), "")
 
 
 def definitions(owner: ClassRef, name: str) -> list[Function]:
@@ -48,7 +67,7 @@ def _users(manifest: Manifest) -> Mapping[FunctionKey, list[OpEntry]]:
     found: dict[FunctionKey, list[OpEntry]] = {}
     for op in manifest.implementations:
         for name in (*METHODS, "__init__"):
-            method = op.method(name)
+            method = op.written_method(name)
             if method is not None:
                 found.setdefault(key_of(method), []).append(op.entry)
     return found

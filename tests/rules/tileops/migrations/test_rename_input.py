@@ -467,3 +467,81 @@ def test_a_roofline_function_that_its_module_hands_on() -> None:
     formulas = "from kit.perf.other import example_roofline\n"
     done = renamed(by_func(formulas, ("python kit/perf/other.py", other)))
     assert done.text("kit/perf/other.py") == other.replace("x_shape", "input_shape")
+
+
+# Methods that a hook or a factory makes
+
+HOOKED = """\
+class Base(Op):
+    second = ""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls._validate_dtypes is Base._validate_dtypes or cls.second:
+            cls._validate_dtypes = generated(cls)
+        if "second" in cls.__dict__:
+            cls.forward = with_name(cls.forward, cls.second)
+
+    def _infer_output_shapes(self, x_shape):
+        return {"y": x_shape}
+
+    def forward(self, x):
+        return x
+
+
+class ExampleFwdOp(Base):
+    def _validate_dtypes(self, x):
+        assert x.dtype
+
+
+class OtherFwdOp(OTHER):
+    second = "z"
+"""
+OTHER_ENTRY = """
+OtherFwdOp:
+  status: implemented
+  signature: {inputs: {z: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+  workloads: []
+  source: {op: kit/ops/example.py}
+"""
+
+
+def test_a_method_that_a_hook_may_replace_takes_the_new_name_too() -> None:
+    texts = files(("python", HOOKED.replace("OTHER", "Op")))
+    texts[YAML] += OTHER_ENTRY
+    done = renamed(texts)
+    assert "    def _validate_dtypes(self, input):\n        assert input.dtype\n" in done.text(CODE)
+    assert "    def forward(self, input):\n        return input\n" in done.text(CODE)
+    assert done.notes == []
+
+
+def test_a_method_from_which_a_hook_makes_that_of_another_op_keeps_its_name() -> None:
+    texts = files(("python", HOOKED.replace("OTHER", "Base")))
+    texts[YAML] += OTHER_ENTRY
+    done = renamed(texts)
+    assert done.texts == {}
+    reason = "`forward()` of `OtherFwdOp` may be made from this one at run time"
+    assert [message for _, _, message in done.said] == [f"`ExampleFwdOp` keeps `x`: {reason}"]
+    done = renamed(texts, old="z", new="w")
+    assert done.texts == {}
+    assert [message for _, _, message in done.said] == ["`OtherFwdOp` keeps `z`: its `forward()` is made at run time"]
+
+
+def test_a_method_that_a_factory_makes_keeps_its_name() -> None:
+    op = (
+        "class ExampleFwdOp(Op):\n    _validate_dtypes = checks('float16')\n\n"
+        "    def forward(self, x):\n        self._validate_dtypes(x=x)\n        return x\n"
+    )
+    done = renamed(files(("python", op)))
+    assert done.texts == {}
+    reason = "its `_validate_dtypes()` is made at run time"
+    assert [message for _, _, message in done.said] == [f"`ExampleFwdOp` keeps `x`: {reason}"]
+
+
+def test_keys_by_which_the_roofline_reads_the_call_are_noted() -> None:
+    op = (
+        "class ExampleFwdOp(Op):\n    def forward(self, x):\n        return self.run('x', x)\n\n"
+        '    def eval_roofline(self):\n        return self.bound["x"].numel(), self.bound["xs"]\n'
+    )
+    done = renamed(files(("python", op)))
+    assert done.said == [(CODE, 12, "this reads `x`; the input is now `input`")]
