@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone
@@ -31,7 +32,7 @@ from opschema_rules.tileops.migrations.param_values import OtherValues, methods_
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
 from opschema_rules.tileops.migrations.scopes import ENTRIES
-from opschema_rules.tileops.migrations.sharing import repeated_method
+from opschema_rules.tileops.migrations.sharing import is_made, repeated_method
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.signature import statement
@@ -51,6 +52,17 @@ class _Drop(msgspec.Struct, frozen=True):
     entry: OpEntry
     names: tuple[str, ...]
 
+    @property
+    def place(self) -> Place:
+        """The first of them in the entry."""
+        found = self.entry.param(self.names[0])
+        return self.entry.at(found.key if found is not None else self.entry.key)
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        return f"drop {quoted(self.names)} of `{self.entry.name}`"
+
 
 def find(draft: Draft, options: DropParam) -> Iterator[Site]:
     """The entries that declare one of the parameters."""
@@ -60,10 +72,8 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
     for entry in named(all_entries(draft), options.op):
         names = tuple(name for name in wanted if entry.param(name) is not None)
         if names:
-            found = entry.param(names[0])
-            node = found.key if found is not None else entry.key
-            title = f"drop {quoted(names)} of `{entry.name}`"
-            yield Site(entry.at(node), title, (entry.name,), ("SIG201",), _Drop(entry, names))
+            drop = _Drop(entry, names)
+            yield Site(drop.place, drop.title, (entry.name,), ("SIG201",), drop)
 
 
 @migration(
@@ -74,10 +84,10 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
 
     In code, a parameter of `__init__()` or `forward()` is removed, and calls no longer pass it. If the method uses it or is
     defined several times, or another op that shares the method declares it, neither the code nor the entry changes, and a
-    note gives the reason (`drop-field` removes it from the manifest alone). With `-o value=` its uses are folded to that
-    value: in the method, in shape rules, in static dimensions and in the roofline; a rule that is then always true is
-    removed. An entry is left unchanged, with a note, if one of its rows or a call of its op gives another value, or if a
-    rule does not allow or an expression cannot take this one.
+    note gives the reason (`drop-field` removes it from the manifest alone); so it is if the constructor is made at run time.
+    With `-o value=` its uses are folded to that value: in the method, in shape rules, in static dimensions and in the
+    roofline; a rule that is then always true is removed. An entry is left unchanged, with a note, if one of its rows or a
+    call of its op has another value, given or by default, or if a rule does not allow or an expression cannot take this one.
 
     If a shape declares a dimension with the same name, that replaces it: rules, formulas and rows keep it. A rule that only
     constrains names of other rules is kept, and so are these names in rows. An entry is left unchanged, with a note, if an
@@ -133,6 +143,8 @@ def _held_by_code(draft: Draft, drops: Sequence[_Drop], value: Data, *, fold: bo
         if repeated is not None:
             place, method = repeated
             held[drop.entry] = LeftAlone(place, f"`{method}()` is defined several times")
+        elif is_made(drop.entry, "__init__") and not all(any(methods_with(drop.entry, name)) for name in drop.names):
+            held[drop.entry] = LeftAlone(drop.place, f"{drop.title} by hand: its `__init__()` is made at run time")
     while True:
         before = len(held)
         for name in dict.fromkeys(name for drop in drops for name in drop.names):

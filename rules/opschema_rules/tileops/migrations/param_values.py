@@ -68,14 +68,25 @@ class OtherValues:
         self._evaluator = entries[0].manifest.evaluator
         for site in calls_of(draft, entries, list(methods.values())) if methods else ():
             for key in {key_of(target) for target in site.targets or ()} & methods.keys():
-                self._note_call(site, key, position_of(methods[key], name))
+                self._note_call(site, key, methods[key])
 
-    def _note_call(self, site: CallSite, key: FunctionKey, position: int | None) -> None:
-        passed = site.call.argument(self.name, position)
-        found = literal(self._evaluator, site, passed) if passed is not None else None
-        if passed is not None and found is not None and not same(found.value, self.value):
-            place = Place(site.file.path, passed.span)
-            self._calls.setdefault(key, LeftAlone(place, self._reason("call passes", found.value)))
+    def _note_call(self, site: CallSite, key: FunctionKey, method: FunctionRef) -> None:
+        passed = site.call.argument(self.name, position_of(method, self.name))
+        if passed is not None:
+            found = literal(self._evaluator, site, passed)
+            self._note(key, Place(site.file.path, passed.span), "call passes", found)
+        elif not site.ahead and not any(word.startswith("*") for word in site.call.keywords):
+            self._note(key, Place(site.file.path, site.call.span), "call takes the default", self._default(method))
+
+    def _note(self, key: FunctionKey, place: Place, what: str, found: Folded | None) -> None:
+        if found is not None and not same(found.value, self.value):
+            self._calls.setdefault(key, LeftAlone(place, self._reason(what, found.value)))
+
+    def _default(self, method: FunctionRef) -> Folded | None:
+        param = method.function.param(self.name)
+        default = param.default if param is not None else None
+        found = self._evaluator.fold(method.file, default) if default is not None else None
+        return found if isinstance(found, Folded) and not found.symbol else None
 
     def _reason(self, what: str, value: object) -> str:
         return f"this {what} {value!r} for `{self.name}`, not {self.value!r}"
@@ -86,10 +97,18 @@ class OtherValues:
         Raises:
             LeftAlone: one does.
         """
+        declared = entry.param(self.name)
         for row in entry.rows:
             if self.name in row.data and not same(row.data[self.name], self.value):
                 place = entry.at(row.node.get(self.name) or row.node)
                 raise LeftAlone(place, self._reason("row gives", row.data[self.name]))
+            if (
+                self.name not in row.data
+                and declared
+                and declared.has_default
+                and not same(declared.default, self.value)
+            ):
+                raise LeftAlone(entry.at(row.node), self._reason("row takes the default", declared.default))
         for ref in methods_with(entry, self.name):
             if key_of(ref) in self._calls:
                 raise self._calls[key_of(ref)]

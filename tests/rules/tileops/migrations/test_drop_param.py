@@ -382,3 +382,42 @@ def test_a_static_dimension_that_only_resembles_it_does_not_matter() -> None:
     assert 'N: "x.shape[0]"' in done.text(YAML)
     assert "shape > 0" not in done.text(YAML)
     assert done.left == []
+
+
+DEFAULTED = SIGNATURE.replace("n: {type: int}", "n: {type: int, default: 2}").replace(" n: 4,", "")
+DEFAULTED_OP = OP.replace("n: int,", "n: int = 2,").replace("        self.eps = eps\n", "        self.n = n\n")
+
+
+def test_a_row_and_a_call_that_take_another_default() -> None:
+    texts = files(("yaml", DEFAULTED), ("python", DEFAULTED_OP))
+    done = migrate(texts, DROP, param="n", value="4")
+    assert done.texts == {}
+    assert (YAML, 17, "this row takes the default 2 for `n`, not 4") in done.said
+    texts = files(("yaml", SIGNATURE), ("python", DEFAULTED_OP))
+    texts[TEST] = "from kit.ops.example import ExampleFwdOp\n\nOPS = [ExampleFwdOp(*SIZES), ExampleFwdOp(eps=0.5)]\n"
+    done = migrate(texts, DROP, param="n", value="4")
+    assert done.texts == {}
+    assert (TEST, 3, "this call takes the default 2 for `n`, not 4") in done.said
+    texts = files(("yaml", DEFAULTED), ("python", DEFAULTED_OP))
+    done = migrate(
+        texts | {TEST: "from kit.ops.example import ExampleFwdOp\n\nOP = ExampleFwdOp()\n"}, DROP, param="n", value="2"
+    )
+    assert "self.n = 2" in done.text(CODE)
+    assert "n: {type: int" not in done.text(YAML)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "@dataclass\nclass ExampleFwdOp(Op):\n    n: int\n    eps: float = 0.5\n",
+        "@with_constructor\nclass ExampleFwdOp(Op):\n    pass\n\n\nExampleFwdOp.__init__ = made()\n",
+    ],
+)
+def test_a_constructor_that_is_made_at_run_time_keeps_the_parameter(op: str) -> None:
+    done = migrate(
+        files(("yaml", SIGNATURE), ("python", "from dataclasses import dataclass\n\n\n" + op)), DROP, param="n"
+    )
+    assert done.texts == {}
+    assert done.said == [(YAML, 11, "drop `n` of `ExampleFwdOp` by hand: its `__init__()` is made at run time")]
+    done = migrate(files(("yaml", SIGNATURE), ("python", "class ExampleFwdOp(Op):\n    pass\n")), DROP, param="n")
+    assert "n: {type: int}" not in done.text(YAML)
