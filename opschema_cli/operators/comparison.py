@@ -62,14 +62,15 @@ def _title(item: Implementation, signature: Signature) -> str:
 
 def _assigned(item: Implementation, declared: Sequence[Argument]) -> Iterator[tuple[Signature, list[Argument]]]:
     """Yield each function of an implementation with its arguments. If several could take an argument, choose the one that has
-    such a parameter.
+    such a parameter, else one whose parameters are not known.
     """
     arguments: dict[str, list[Argument]] = {signature.name: [] for signature in item.signatures}
     for argument in declared:
         takers = [one for one in item.signatures if not one.takes or argument.role in one.takes]
         having = [one for one in takers if any(argument.name == _slot_name(known) for known in one.parameters or ())]
+        unknown = [one for one in takers if one.parameters is None]
         if takers:
-            arguments[(having or takers[-1:])[0].name].append(argument)
+            arguments[(having or unknown or takers[-1:])[0].name].append(argument)
     yield from ((signature, arguments[signature.name]) for signature in item.signatures)
 
 

@@ -55,3 +55,11 @@ class ExampleFwdOp(Binary):
 def test_a_forward_that_a_hook_makes_has_the_names_that_it_gives() -> None:
     rows = shown(PACK, example_files([("python", RENAMING)]), "ExampleFwdOp").rows
     assert [row[2] for row in rows if row[2].startswith("forward")] == ["forward: x", "forward: end: int = 1"]
+
+
+def test_a_constructor_that_is_not_known_may_take_a_parameter() -> None:
+    code = "@with_constructor\n" + OP
+    rows = shown(PACK, example_files([("python", code)]), "ExampleFwdOp").rows
+    assert ("eps", "param float = 0.5", "__init__: unresolved", "") in rows
+    rows = shown(PACK, example_files([("python", OP.replace("eps", "epsilon"))]), "ExampleFwdOp").rows
+    assert ("eps", "param float = 0.5", "forward: absent", "") in rows
