@@ -82,6 +82,10 @@ DIFFERENT = [
     # the row gives no shape: sizes are chosen
     ('return {"y": (x_shape[0], 1)}', {"row": '{size: 2, dtypes: [float16], label: "row"}'},
      "the shape (6, 1) for `y`; the manifest declares (6, 10): `x` is (6, 10), `size` is 2"),
+    # nothing is returned, and a fraction is no size
+    ('if x_shape[0] == 3:\n    return {"y": x_shape}', {}, "no shape of `y`, which the manifest declares: `x` is (4, 8)"),
+    ('return {"y": (x_shape[0], x_shape[1] / 16)}', {"outputs": "[M, N]", "rule": "N == (K + 15) // 16"},
+     "the shape (4, 0.5) for `y`; the manifest declares (4, 1): `x` is (4, 8)"),
     # no equation gives the shape
     ('return {"y": (x_shape[0],)}', {"outputs": "[M, N]", "rule": "y.ndim == 2"},
      "the shape (4,) for `y`; that breaks the declared shape of `y`, `[M, N]`: `x` is (4, 8)"),
@@ -98,6 +102,8 @@ SAME = [
     ('return dict(y=tuple(n for n in x_shape))', {}),
     ('return {"y": torch.broadcast_shapes(x_shape, (1,))}', {}),
     ('return {"y": (x_shape[0], -(-x_shape[1] // 2))}', {"outputs": "[M, N]", "rule": "N == (K + 1) // 2"}),
+    ('return {"y": (x_shape[0], x_shape[1] / 1)}', {}),
+    ('return self._shapes(x_shape) if x_shape else None', {"init": "self._shapes = kernel_map"}),
     # refuses the calls that differ
     ('if 0 in x_shape or x_shape[0] % 4:\n    raise ValueError("no")\nreturn {"y": (x_shape[0] // 4 * 4, x_shape[1])}', {}),
     # depends on what is not known

@@ -138,8 +138,8 @@ class _Caller:
         found = method_outcome(self.executor, self.op, this, INFER, arguments)
         if not isinstance(found, Returned):
             self._failed(call, INFER, found)
-        elif isinstance(found.value, dict):
-            self._compare(call, found.value)
+        elif isinstance(found.value, dict) or found.value is None:
+            self._compare(call, found.value or {})
         else:
             self._lost(call, f"`{INFER}()` of {self.op.name} returns no dictionary")
 
@@ -277,8 +277,8 @@ def _dtype(value: object) -> object:
 
 
 def _sizes(value: object) -> Shape | None:
-    """A shape, if all of its sizes are known."""
+    """A shape, if all of its sizes are known; a fraction is one that no tensor has."""
     if not isinstance(value, tuple | list):
         return None
-    sizes = tuple(size for size in value if type(size) is int and size >= 0)
+    sizes = tuple(size for size in value if type(size) in (int, float) and size >= 0)
     return sizes if len(sizes) == len(value) else None
