@@ -104,8 +104,7 @@ class InputCode:
         for file in self._callers():
             for site in self.calls.of(file):
                 notes += self._rename_argument(site, done)
-        for entry in self.entries:
-            notes += self._read_by_name(entry)
+        notes += dict.fromkeys(note for entry in self.entries for note in self._read_by_name(entry))
         self.workbench.commit()
         return notes
 
