@@ -1033,3 +1033,25 @@ call_case("a mutable twin", SCALES + LOOSE, "h(x)", "", K_REQUIRED + MUTABLE_)
 META = "def meta(x, c):\n    return torch.empty_like(x) * c.nope\n\n\n"
 case("missing field in the meta function", K_REQUIRED + META + op("x: Tensor, c: Config", given="infer_output_meta_fn=meta"),
      "fake: f(x, Config(1.0))", new="MAG363", old=None)  # fmt: skip
+
+# MAG333, MAG334, MAG344, MAG351: results, what is saved, arguments of the decorator
+
+PAIR = 'infer_output_meta_fn=["x", "x"]'
+case(
+    "one value too many",
+    op("x: Tensor", "return x + 1, x + 2", given='infer_output_meta_fn=["x"]'),
+    "real: f(x)",
+    new="MAG333",
+    old="MAG333",
+)
+HALVES = op("x: Tensor", "return x + 1, x + 2", given=PAIR, returns="tuple[Tensor, Tensor]")
+case("two values", HALVES, 'real: same("f", x)')
+UNPACKED = "def h(x):\n    a, b, c = f(x)\n    return a + b + c\n\n\n"
+case("unpacked into three", HALVES + UNPACKED, "real: h(x)", new="MAG334", old="MAG334")
+case("unpacked into two", HALVES + UNPACKED.replace(", c", "").replace(" + c", ""), "real: h(x)")
+SAVES = "_, k = inputs\n    ctx.save_for_backward({})"
+READ_BACK = "(k,) = ctx.saved_tensors\n    return g * 2, None"
+XK, BXK = "x: Tensor, k: float", "back: f(x, 2.0)"
+case("a number saved", gradient(XK, SAVES.format("k"), "g", READ_BACK), BXK, new="MAG344", old="MAG344")
+case("None saved", gradient(XK, SAVES.format("None"), "g", READ_BACK), BXK)
+case("misspelt argument", op("x: Tensor", given='mutate_args=("x",)'), "real: f(x)", new="MAG351", old="MAG351")
