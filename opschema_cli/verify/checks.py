@@ -179,6 +179,16 @@ def inference_tensors(outputs: Mapping[str, Tensor], side: str) -> list[Finding]
     ]
 
 
+def unasked_gradients(outputs: Mapping[str, Tensor], side: str) -> list[Finding]:
+    """Report outputs that require a gradient after a call without gradients as ``unasked-gradient``."""
+    message = "`{}` requires a gradient, though no input does and none are recorded"
+    return [
+        Finding(check="unasked-gradient", side=side, about=name, message=message.format(name))
+        for name, y in outputs.items()
+        if y.requires_grad
+    ]
+
+
 def metadata(outputs: Mapping[str, Tensor], call: Call, side: str) -> list[Finding]:
     """Outputs that are not as declared: ``outputs`` for missing and surplus ones, ``shape``, ``dtype``."""
     return [

@@ -17,6 +17,8 @@ Function = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 
 _SLEEP_CYCLES = 10_000_000
 _UNUSED = 1 << 30
+_SEED = 0x5EED_CA11
+"""A seed that no op sets: the state of the generators then shows that one seeds them."""
 _NO_MEMORY = re.compile(
     r"can't allocate memory|not enough memory|out of memory|CUBLAS_STATUS_ALLOC_FAILED", re.IGNORECASE
 )
@@ -40,7 +42,7 @@ def call_on(
 
 
 def _reset() -> None:
-    torch.manual_seed(0)
+    torch.manual_seed(_SEED)
     full_precision()
 
 

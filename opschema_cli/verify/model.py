@@ -251,6 +251,7 @@ COMPARATIVE = frozenset(
         "memory",
         "shared-outputs",
         "state",
+        "unasked-gradient",
         "zero-sign",
     }
 )

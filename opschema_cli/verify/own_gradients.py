@@ -66,8 +66,11 @@ def recorded(
         with torch.enable_grad():
             for tensor in tensors.values():
                 tensor.requires_grad_(tensor.is_floating_point())
-            return attached(function(tensors), call)
+            outputs = attached(function(tensors), call)
+            left.extend(_turned_off(side))
+            return outputs
 
+    left: list[Finding] = []
     try:
         tensors, outputs = call_on(device, recording, drawn)
     except Exception:  # many an op has no gradient, and says so as it likes
@@ -76,7 +79,7 @@ def recorded(
     ends = [tensor for tensor in outputs.values() if tensor.requires_grad]
     leaves = {name: tensor for name, tensor in tensors.items() if tensor.requires_grad}
     if not ends or sum(tensor.numel() for tensor in (*ends, *leaves.values())) > _MOST_ELEMENTS:
-        return Recorded(required)
+        return Recorded(required, findings=tuple(left))
     found = {f"{GRADIENT}{_SCALE}:{name}": _scale(leaf, ends) for name, leaf in leaves.items()}
     found |= {f"{GRADIENT}{_TIED}:{name}": _tied(leaf) for name, leaf in leaves.items()}
     for layout in _LAYOUTS:
@@ -88,16 +91,23 @@ def recorded(
         except Exception as error:
             lacks = NO_FORMULA in str(error)
             if not lacks and not passes(error, root):  # torch's own, of an op that was not written for it
-                return Recorded(required, found)
+                return Recorded(required, found, tuple(left))
             what = "an operator" if lacks else "the op's own backward"
             message = f"with {layout} gradients of its outputs, {what} raises {described(error, root)}"
-            return Recorded(required, found, (Finding(check="gradient-raises", side=side, message=message),))
+            return Recorded(required, found, (*left, Finding(check="gradient-raises", side=side, message=message)))
         found |= {
             f"{GRADIENT}{layout}:{name}": _plain(gradient)
             for name, gradient in zip(leaves, gradients, strict=True)
             if gradient is not None
         }
-    return Recorded(required, found)
+    return Recorded(required, found, tuple(left))
+
+
+def _turned_off(side: str) -> Iterator[Finding]:
+    """Yield a finding if a call with gradients has left their recording off; a call without gradients does not show this."""
+    if not torch.is_grad_enabled():
+        message = "the call leaves whether gradients are recorded changed: True, now False"
+        yield Finding(check="state", side=side, about="whether gradients are recorded", message=message)
 
 
 def _cotangent(output: Tensor, layout: str, seed: int) -> Tensor:
@@ -124,9 +134,8 @@ def _tied(leaf: Tensor) -> Tensor:
 
 
 def _norm(tensor: Tensor) -> float:
-    return float(
-        torch.linalg.vector_norm(tensor.detach(), dtype=torch.complex128 if tensor.is_complex() else torch.float64)
-    )
+    wide = tensor.detach().to(torch.complex128 if tensor.is_complex() else torch.float64)
+    return float(torch.linalg.vector_norm(wide))
 
 
 def _plain(gradient: Tensor) -> Tensor:

@@ -30,6 +30,7 @@ from opschema_cli.verify.checks import (
     shared_outputs,
     shared_storage,
     snapshot,
+    unasked_gradients,
 )
 from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded, banded_call, guarded_call
@@ -45,7 +46,7 @@ from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
 from opschema_cli.verify.refusals import WRONG_DEVICE
-from opschema_cli.verify.results_file import INPUT, named, save, structure
+from opschema_cli.verify.results_file import INPUT, attached, named, save, structure
 from opschema_cli.verify.sanitizers import SANITIZED
 from opschema_cli.verify.spread import Spread, measure
 from opschema_cli.verify.state import left_changed, state
@@ -164,7 +165,10 @@ class Runner:
             for name, message in left_changed(earlier, state()):
                 left.setdefault(name, Finding(check="state", side=self._side, about=name, message=message))
             structures.append(structure(result))
-            return named(result, cell.call)
+            outputs = attached(result, cell.call)
+            for found in unasked_gradients(outputs, self._side):
+                left.setdefault(f"{found.check} {found.about}", found)
+            return {name: tensor.detach() for name, tensor in outputs.items()}
 
         outputs_of: Function = named_outputs
         with _timed(seconds, "call"):

@@ -66,5 +66,7 @@ def left_changed(before: dict[str, object], after: dict[str, object]) -> Iterato
             short = name.endswith("numbers")
             yield (
                 name,
-                f"the call draws {name}" if short else f"the call leaves {name} changed: {value}, now {after[name]}",
+                f"the call draws or seeds {name}"
+                if short
+                else f"the call leaves {name} changed: {value}, now {after[name]}",
             )

@@ -189,3 +189,29 @@ def test_an_op_without_gradients() -> None:
     none = record(lambda x, w: (x + w).detach())
     assert (none.required, none.gradients) == ({"y": False}, {})
     assert told(lambda x, w: x + w, lambda x, w: (x + w).detach()) == []  # `requires-grad` says so
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_outputs_of_8_bits(dtype: torch.dtype) -> None:
+    """Torch promotes neither these dtypes nor their norms to others."""
+    found = record(lambda x, w: (x + w).to(dtype))
+    assert (found.required, found.findings) == ({"y": True}, ())
+    assert {"grad:contiguous:x", "grad:strided:w"} <= found.gradients.keys()
+    assert told(lambda x, w: (x + w).to(dtype), lambda x, w: (x + 2 * w).to(dtype)) == ["w"]
+
+
+def test_a_call_that_leaves_gradients_off() -> None:
+    def off(x: Tensor, w: Tensor) -> Tensor:
+        y = x + w
+        torch.set_grad_enabled(False)
+        return y
+
+    def restored(x: Tensor, w: Tensor) -> Tensor:
+        with torch.no_grad():
+            return x + w
+
+    assert [(finding.check, finding.about) for finding in record(off).findings] == [
+        ("state", "whether gradients are recorded")
+    ]
+    assert torch.is_grad_enabled()
+    assert record(restored).findings == ()

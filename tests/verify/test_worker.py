@@ -285,6 +285,7 @@ def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
         (lambda: torch.use_deterministic_algorithms(False), "whether algorithms are deterministic"),
         (lambda: torch.set_flush_denormal(True), "whether denormals are flushed"),
         (lambda: torch.rand(3), "torch's random numbers"),
+        (lambda: torch.manual_seed(0), "torch's random numbers"),
         (random.random, "Python's random numbers"),
         (gc.disable, "whether garbage is collected"),
         (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), "the handlers of signals"),
@@ -320,7 +321,9 @@ def test_numpy_draws_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy.random", SimpleNamespace(get_state=lambda: drawn.pop(0)))
     first, second, third = state(), state(), state()
     assert list(left_changed(before, first)) == list(left_changed(first, second)) == []
-    assert list(left_changed(second, third)) == [("NumPy's random numbers", "the call draws NumPy's random numbers")]
+    assert list(left_changed(second, third)) == [
+        ("NumPy's random numbers", "the call draws or seeds NumPy's random numbers")
+    ]
 
 
 def test_outputs_of_inference_mode(tmp_path: Path) -> None:
@@ -329,6 +332,14 @@ def test_outputs_of_inference_mode(tmp_path: Path) -> None:
             return x + 1
 
     assert Bench(inferred, tmp_path).findings(make_cell()) == [("inference-tensor", "y")]
+
+
+def test_outputs_that_require_a_gradient_unasked(tmp_path: Path) -> None:
+    def asks(x: Tensor) -> Tensor:
+        return (x + 1).requires_grad_()
+
+    assert Bench(asks, tmp_path).findings(make_cell()) == [("unasked-gradient", "y")]
+    assert Bench(lambda x: (x + 1).requires_grad_(x.requires_grad), tmp_path).findings(make_cell()) == []
 
 
 @pytest.mark.parametrize(
