@@ -173,6 +173,8 @@ def verify(**options: object) -> int:
             return EXIT_CLEAN
         results = _run(run, chosen) if cluster is None else _run_on(cluster, run, chosen)
     report(results, chosen, time.perf_counter() - started)
+    if results.unwritten:
+        raise OpschemaError("\n".join(results.unwritten))
     return _exit_code(results, chosen)
 
 

@@ -21,7 +21,8 @@ def report(results: Results, options: VerifyOptions, seconds: float) -> None:
     """Print the report and write the files; a reader that closes the output does not affect the result of the run."""
     for message, cells in _grouped(results.errors).items():
         more = f", and for {count(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
-        click.echo(f"opschema: {visible(cells[0])}{more}: {visible(message)}", err=True)
+        told = ", ".join(message.splitlines())
+        click.echo(f"opschema: {visible(cells[0])}{more}: {visible(told)}", err=True)
     if results.stopped:
         left = count(len(results.missing), "cell")
         click.echo(f"opschema: --fail-fast: stopped at the first cell that failed; {left} not run", err=True)

@@ -49,7 +49,6 @@ class Gathering:
         self.run = msgspec.structs.replace(run, plans=tuple(plan for plan in run.plans if plan not in complete))
         self._failed = sum(result.verdict in FAILED for result in self.results.cells.values())
         self._unchecked = sum(result.verdict == "not-checked" for result in self.results.cells.values())
-        self._unwritten = ""
         self._writer = (
             Writer(options.file, run.header, self.results.cells.values()) if options.file is not None else None
         )
@@ -64,11 +63,11 @@ class Gathering:
         self.results.cells[result.id] = result
         self._failed += result.verdict in FAILED
         self._unchecked += result.verdict == "not-checked"
-        if self._writer is not None and not self._unwritten:
+        if self._writer is not None and not self.results.unwritten:
             try:
                 self._writer.add(result)
             except OpschemaError as error:
-                self._unwritten = str(error)
+                self.results.unwritten.append(str(error))
         if self.options.progress is not None:
             self.options.progress(len(self.results.cells), len(self.results.header.cells), self._title(result.op))
 
@@ -86,10 +85,8 @@ class Gathering:
         """The results in the order of the cells.
 
         Raises:
-            OpschemaError: they could not be written, or the recipes not be read.
+            OpschemaError: the recipes could not be read.
         """
-        if self._unwritten:
-            raise OpschemaError(self._unwritten)
         results = self.results
         broken = next((error for error in results.errors if f": {UNREADABLE}: " in error), "")
         if broken:

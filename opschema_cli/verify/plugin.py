@@ -90,16 +90,16 @@ class OpCells(pytest.Collector):
     def collect(self) -> Iterable[pytest.Item]:
         """One item for each cell; those that cannot be run are items too."""
         for cell in self.plan.cells:
-            yield CellItem.from_parent(self, name=_item_name(cell.id), cell=cell)
+            yield CellItem.from_parent(self, name=item_name(cell.id), cell=cell)
         for result in unplanned(self.plan, self.run.header.device):
-            yield CellItem.from_parent(self, name=_item_name(result.id), result=result)
+            yield CellItem.from_parent(self, name=item_name(result.id), result=result)
 
     def check(self, cell: Cell) -> CellResult:
         """Run a cell."""
         return self.parent.harness(self.run).check(self.plan, cell)
 
 
-def _item_name(cell: str) -> str:
+def item_name(cell: str) -> str:
     """Return a cell's name for the end of its item's path, without ``::``."""
     return cell.replace("::", ":")
 

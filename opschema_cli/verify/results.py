@@ -94,7 +94,7 @@ class Results(msgspec.Struct):
     """The results of a run: its header and a result for each of its cells.
 
     ``errors`` are failures of the harness itself, ``lacks`` what is missing from merged results. ``stopped`` is set
-    if the run ended with its first failure.
+    if the run ended with its first failure, and ``unwritten`` says which files of the run could not be written.
     """
 
     header: Header
@@ -102,6 +102,7 @@ class Results(msgspec.Struct):
     errors: list[str] = msgspec.field(default_factory=list)
     lacks: list[str] = msgspec.field(default_factory=list)
     stopped: bool = False
+    unwritten: list[str] = msgspec.field(default_factory=list)
 
     @property
     def missing(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +16,8 @@ from opschema_cli.verify.model import Call
 _write = torch.save  # an op library may replace it
 INPUT = "in:"
 """The beginning of the names of inputs in the file of a side whose outputs may be indices into them."""
+
+_OVERHEAD = 1 << 16
 
 OWN = "own:"
 """Prefix of the names of results that another kernel of an operator computes in the dtypes of a call."""
@@ -33,7 +36,10 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     try:
         _write(plain, path)
     except (OSError, RuntimeError) as error:
-        raise HarnessError(f"the results cannot be written to {path}: {error}") from error
+        needed = _OVERHEAD + sum(tensor.nbytes for tensor in plain.values())
+        full = Path(folder).is_dir() and shutil.disk_usage(folder).free < needed
+        why = "no space is left there" if full else error
+        raise HarnessError(f"the results cannot be written below {folder}: {why}") from error
     return str(path)
 
 

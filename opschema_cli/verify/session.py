@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.gathering import Gathering, ResultOptions
-from opschema_cli.verify.plugin import result_of
+from opschema_cli.verify.plugin import item_name, result_of
 from opschema_cli.verify.results import Results
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 
 _PLUGIN = "opschema_cli.verify.plugin"
+_JUNIT = "junit.xml"
 
 
 class _Gatherer:
@@ -22,13 +23,15 @@ class _Gatherer:
 
     def __init__(self, gathering: Gathering) -> None:
         self.gathering = gathering
+        self._names = {item_name(name): name for name in gathering.results.header.cells}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
         if result is not None:
             self.gathering.take(result)
         elif report.failed:
-            self.gathering.results.errors.append(f"{report.nodeid.rpartition('::')[2]}: {report.longreprtext}")
+            item = report.nodeid.rpartition("::")[2]
+            self.gathering.results.errors.append(f"{self._names.get(item, item)}: {report.longreprtext}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -43,7 +46,7 @@ def run_cells(
     ``jobs`` are options of pytest-xdist (``-n``, ``--tx``); without, everything is run from this process.
 
     Raises:
-        OpschemaError: pytest failed otherwise than by a cell, the recipes cannot be read, or the results not be written.
+        OpschemaError: pytest failed otherwise than by a cell, or the recipes cannot be read.
         KeyboardInterrupt: the run was stopped.
     """
     gathering = Gathering(run, options or ResultOptions())
@@ -52,9 +55,11 @@ def run_cells(
     write_run(gathering.run, path)
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     try:
-        code = _pytest(path, jobs, junit, _Gatherer(gathering))
+        code = _pytest(path, jobs, folder / _JUNIT if junit is not None else None, _Gatherer(gathering))
     finally:
         gathering.close()
+    if junit is not None:
+        gathering.results.unwritten.extend(_copied(folder / _JUNIT, junit))
     if gathering.stopped:
         return gathering.settled()
     if code == pytest.ExitCode.INTERRUPTED:
@@ -62,6 +67,15 @@ def run_cells(
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise OpschemaError("\n".join([f"pytest ended with exit code {int(code)}", *gathering.results.errors]))
     return gathering.settled()
+
+
+def _copied(file: Path, target: Path) -> Iterator[str]:
+    """Copy a file that pytest has written, if it has. Yield the reason if the copy cannot be written."""
+    if file.exists():
+        try:
+            target.write_bytes(file.read_bytes())
+        except OSError as error:
+            yield f"{target} cannot be written: {error.strerror or error}"
 
 
 def _pytest(path: Path, jobs: Sequence[str], junit: Path | None, gatherer: _Gatherer) -> int | pytest.ExitCode:

@@ -15,6 +15,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -44,7 +45,7 @@ RECIPE = """
 from opschema_cli.verify.recipes import Recipe, recipe
 
 
-@recipe("Op", "Other")
+@recipe("Op", "kit::Other")
 class PlusOne(Recipe):
     def reference(self, tensors, params):
         return tensors["x"] + 1
@@ -57,7 +58,7 @@ def faulty_run(folder: Path, count: int = 20) -> Run:
     (root / "recipes.py").write_text(RECIPE)
     target = Target(root=str(root), module="lib", name="Op", recipe="recipes.py")
     first = tuple(cell(f"r{number}", FAULTS.get(number, "")) for number in range(count))
-    second = tuple(cell(f"r{number}", op="Other") for number in range(count))
+    second = tuple(cell(f"r{number}", op="kit::Other") for number in range(count))
     plans = tuple(Plan(op=cells[0].op, target=target, cells=cells) for cells in (first, second))
     names = tuple(item.id for item in (*first, *second))
     here = Version(name=".")
@@ -131,7 +132,7 @@ def test_a_failure_of_the_harness_is_told_and_its_cells_are_missing(
     results = run_cells(faulty_run(tmp_path, count=2))
     assert results.failed
     assert len(results.missing) == len(results.errors) == 4
-    assert results.errors[0].startswith(f"{results.missing[0]}: ")
+    assert [error.partition(": ")[0] for error in results.errors] == results.missing
     assert "ZeroDivisionError" in results.errors[0]
 
 
@@ -558,8 +559,24 @@ def test_a_torch_that_cannot_be_loaded(kit: Path, tmp_path: Path, code: str, say
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_told(kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(kit)
-    assert opschema(["verify", "PlusFwdOp", "--device", "cpu", "--cells", "1", "--results", "/dev/full"]) == 2
+    command = ["verify", "PlusFwdOp", "--device", "cpu", "--cells", "1"]
+    assert opschema([*command, "--results", "/dev/full"]) == 2
     assert "opschema: /dev/full cannot be written: No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_disk_that_fills_up_loses_no_report(
+    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(kit)
+    monkeypatch.setattr(Writer, "add", Mock(side_effect=OpschemaError("a.jsonl cannot be written: it is full")))
+    command = ["verify", "PlusFwdOp", "--device", "cpu", "--cells", "2", "--results", str(tmp_path / "a.jsonl")]
+    assert opschema([*command, "--junit", "/dev/full"]) == 2
+    told = capsys.readouterr()
+    assert "Passed: 2 cells of 1 op" in told.out
+    assert told.err.endswith(
+        "a.jsonl cannot be written: it is full\n/dev/full cannot be written: No space left on device\n"
+    )
 
 
 def test_a_reader_who_goes_away_changes_no_exit_code(

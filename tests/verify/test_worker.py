@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -792,7 +793,11 @@ def test_a_failure_of_the_harness_is_not_the_op_s(tmp_path: Path, monkeypatch: p
         def __call__(self, x: Tensor) -> Tensor:
             return x + 1
 
-    assert raised(Sound, tmp_path / "nowhere", make_cell()).status == "failed", "the disk is full"
+    assert raised(Sound, tmp_path / "nowhere", make_cell()).status == "failed"
+    with monkeypatch.context() as full:
+        full.setattr("opschema_cli.verify.results_file._write", Mock(side_effect=RuntimeError("unexpected pos")))
+        full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+        assert raised(Sound, tmp_path, make_cell()).detail.endswith("no space is left there")
     monkeypatch.setattr("opschema_cli.verify.runner.metadata", len)
     ran = raised(Sound, tmp_path, make_cell())
     assert (ran.status, "len() takes exactly one argument" in ran.detail) == ("failed", True)
