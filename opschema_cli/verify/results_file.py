@@ -70,10 +70,12 @@ def attached(result: object, call: Call) -> dict[str, Tensor]:
 
 
 def structure(result: object) -> str:
-    """Container type of the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``."""
+    """Container type of the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``. Dicts that differ only in
+    their order are equal.
+    """
     kind = type(result).__name__
     if isinstance(result, Mapping):
-        return f"{kind} of {', '.join(printable(str(name)) for name in result)}"
+        return f"{kind} of {', '.join(sorted(printable(str(name)) for name in result))}"
     return f"{kind} of {len(result)}" if isinstance(result, tuple | list) else kind
 
 

@@ -366,6 +366,7 @@ def test_outputs_in_each_others_memory(tmp_path: Path, op: Callable[[Tensor], ob
         (lambda x: [x + 1], "list of 1"),
         (lambda x: (x + 1,), "tuple of 1"),
         (lambda x: {"y": x + 1}, "dict of y"),
+        (lambda x: {"y": x + 1, "a": None}, "dict of a, y"),
     ],
 )
 def test_what_holds_the_outputs(tmp_path: Path, op: Callable[[Tensor], object], structure: str) -> None:
