@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from opschema_cli.schema.schema_changes import described, schema_changes
+from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.model import Plan
 
 _Key = TypeVar("_Key")
 
 
 def redeclared(plan: Plan, earlier: Plan) -> Iterator[str]:
-    """Yield the differences between both declarations of an op: defaults of params, dtypes, the reference."""
+    """Yield the differences between both declarations of an op: its schema, defaults of params, dtypes, the reference."""
+    yield from _schema_changes(plan.schema, earlier.schema)
     for name, now, then in _changes(_defaults(plan), _defaults(earlier)):
         yield f"the default of `{name}` is {now}, before {then}"
     for (name, dtype), now, then in _changes(_dtypes(plan), _dtypes(earlier)):
@@ -26,6 +29,13 @@ def other_recipes(plan: Plan, earlier: Plan) -> bool:
     files = [Path(one.target.recipe) for one in (plan, earlier) if one.target.recipe]
     texts = [file.read_bytes() for file in files if file.is_file()]
     return len(texts) == 2 and texts[0] != texts[1]
+
+
+def _schema_changes(now: str, then: str) -> Iterator[str]:
+    """Yield the changes of a schema in words, if both are known."""
+    new, old = (parse_schema(text).schema if text else None for text in (now, then))
+    if new is not None and old is not None:
+        yield from (described(change, old, new) for change in schema_changes(old, new))
 
 
 def _changes(now: Mapping[_Key, str], then: Mapping[_Key, str]) -> Iterator[tuple[_Key, str, str]]:

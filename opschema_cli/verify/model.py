@@ -209,7 +209,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``removed`` are those that only
     the tree before has. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
     only partly planned, for want of room (:class:`Limits`). ``implemented`` is the status in the declaration. With ``search`` the
-    cells are not known before the operator is imported and called; ``unimported`` if that import failed.
+    cells are not known before the operator is imported and called; ``unimported`` if that import failed. ``schema`` is that of an
+    operator, as far as its sources show it.
     """
 
     op: str
@@ -224,6 +225,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     implemented: bool = True
     search: Search | None = None
     unimported: bool = False
+    schema: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

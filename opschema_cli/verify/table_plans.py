@@ -87,7 +87,7 @@ def _plan(
         cuda_imports=() if backend else tuple(for_cuda),
         backend=backend,
     )
-    return Plan(op=operator.name, target=target, cells=(), search=Search())
+    return Plan(op=operator.name, target=target, cells=(), search=Search(), schema=operator.declaration.schema)
 
 
 def importable(path: str, modules: Modules) -> tuple[str, str] | str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from opschema_cli.verify.declarations import other_recipes, redeclared
 from opschema_cli.verify.model import Call, Cell, Input, Output, Plan, Target
 
@@ -28,6 +31,23 @@ def test_another_default_dtype_and_reference() -> None:
     assert list(redeclared(plan(eps=1e-3), plan())) == ["the default of `eps` is 0.001, before 1e-06"]
     assert list(redeclared(plan(out="float32"), plan())) == ["`y` is float32 in rows of float16, before float16"]
     assert list(redeclared(plan(reference=""), plan())) == ["the reference is none of torch, before torch.exp"]
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        ("(Tensor x, float eps) -> Tensor", ["`eps` now has no default; it had the default `1e-6`"]),
+        ("(Tensor y, float eps=1e-6) -> Tensor", ["the argument `x` is now called `y`"]),
+        ("(Tensor x) -> Tensor", ["the argument `float eps=1e-6` was removed"]),
+        ("(Tensor x, float eps=1e-06) -> Tensor", []),
+        ("", []),
+        ("(Tensor x, ? eps) -> Tensor", []),
+    ],
+)
+def test_another_schema(now: str, told: list[str]) -> None:
+    old = Plan(op="k::f", target=plan().target, cells=(), schema="k::f(Tensor x, float eps=1e-6) -> Tensor")
+    new = msgspec.structs.replace(old, schema=now and f"k::f{now}")
+    assert list(redeclared(new, old)) == told
 
 
 def test_what_only_one_of_them_names_is_no_difference() -> None:
