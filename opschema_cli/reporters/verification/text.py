@@ -117,12 +117,10 @@ def _write_tolerated(cells: Sequence[CellResult], console: Console) -> None:
 
 
 def _told(cell: CellResult) -> Iterator[str]:
-    for line in cell.reason.splitlines()[:_SHOWN_MESSAGES]:
-        yield visible(line)
-    lines = finding_lines(cell)
-    yield from map(visible, lines[:_SHOWN_MESSAGES])
-    if len(lines) > _SHOWN_MESSAGES:
-        yield f"... and {len(lines) - _SHOWN_MESSAGES} more"
+    for lines in (cell.reason.splitlines(), finding_lines(cell)):
+        yield from map(visible, lines[:_SHOWN_MESSAGES])
+        if len(lines) > _SHOWN_MESSAGES:
+            yield f"... and {len(lines) - _SHOWN_MESSAGES} more"
 
 
 def _write_unchecked(cells: Sequence[CellResult], console: Console) -> None:

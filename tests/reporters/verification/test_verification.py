@@ -94,6 +94,13 @@ def test_every_op_is_shown_and_what_is_said_twice_once(monkeypatch: pytest.Monke
     assert sum(line.strip() == "it raises" for line in lines) == 2
 
 
+@pytest.mark.parametrize(("count", "last"), [(6, "line 5"), (8, "... and 2 more")])
+def test_a_long_reason_is_cut(monkeypatch: pytest.MonkeyPatch, count: int, last: str) -> None:
+    reason = "\n".join(f"line {number}" for number in range(count))
+    lines = shown(results(cell("AFwdOp", "r", "crashed", reason)), 120, monkeypatch).splitlines()
+    assert [line.strip() for line in lines if line.startswith("    ")][-1] == last
+
+
 def test_ops_with_other_bits_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [cell("AFwdOp", f"r{number}", "within-tolerance", "bits differ, both are right") for number in range(3)]
     told = shown(results(*cells), 120, monkeypatch)
