@@ -221,7 +221,7 @@ class _Case:
         new, faults, earlier = self._new(), _faults(self._seen["after"]), _faults(self._seen["before"])
         visible = [difference for difference in self._differences if difference.check != "bits"]
         if new:
-            return "regression", f"new: {_named(new)}"
+            return "regression", f"after: {_named(new)}"
         if visible:
             return "regression", f"differs from before: {_named(visible)}"
         lasting = [fault for fault in faults if not (self._explanation and fault.check in _VALUES)]

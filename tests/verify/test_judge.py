@@ -184,7 +184,7 @@ def test_wrong_results(before: Compared, after: Compared, verdict: str) -> None:
 def test_what_a_side_tells_alone_counts_although_the_bits_are_the_same() -> None:
     compared = {"before": RIGHT, "after": RIGHT}
     judgement = judge(OK, saw("input-changed"), OK, compared=compared)
-    assert (judgement.verdict, judgement.reason) == ("regression", "new: input-changed: is off")
+    assert (judgement.verdict, judgement.reason) == ("regression", "after: input-changed: is off")
     assert judge(saw("input-changed"), saw("input-changed"), OK, compared=compared).verdict == "wrong-already"
     assert judge(saw("input-changed"), saw("input-changed", "repeat"), OK, compared=compared).verdict == "regression"
     assert judge(saw("input-changed"), OK, OK, compared=compared).verdict == "unchanged"

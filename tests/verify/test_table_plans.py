@@ -114,7 +114,7 @@ def test_operators_are_run_before_and_after_and_against_another_kernel(
     verdicts = {cell["id"]: (cell["verdict"], cell["reason"]) for cell in cells}
     assert verdicts["kit::scaled_add[call-1-float32-row-s0]"][0] == "regression"
     verdict, reason = verdicts["kit::norm[call-1-float32-row-s0]"]
-    assert (verdict, reason.partition(":")[0]) == ("regression", "new")
+    assert (verdict, reason.partition(":")[0]) == ("regression", "after")
     assert "elements are beyond" in reason
     assert verdicts["kit::beside[call-1-float32-row-s0]"][0] == "regression"
     nested = "it is defined within `test_registers`: --import can name a module that calls this"

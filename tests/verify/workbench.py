@@ -214,7 +214,7 @@ def failing(results: Iterable[CellResult]) -> CellResult | None:
 def check_of(result: CellResult) -> str:
     """The check that made a cell fail: the one that its reason names first."""
     words = result.reason.split(": ")
-    return words[1] if words[0] in ("new", "differs from before") else words[0]
+    return words[1] if words[0] in ("after", "differs from before") else words[0]
 
 
 def variants(op: Op) -> Iterator[tuple[str, str, str]]:
