@@ -118,6 +118,7 @@ $ opschema verify ReluFwdOp RMSNormFwdOp SoftmaxFwdOp --device cpu --cells 2
 - An infinity turned into NaN by a sum over rows: a column with an infinity has a NaN, too.
 - More than 2,051 columns, and rows beyond twice those of the workload: a grid that ends at 65,535 blocks.
 - What a call leaves changed in the environment, in filters of warnings or in loggers: imports do that, too.
+- Threads and child processes that a call leaves behind, and deterministic algorithms that it turns on.
 - Memory below half of the smallest tensor of a call, and what is kept for each new shape.
 """
 
