@@ -1,4 +1,4 @@
-"""Parameters of a caller that it passes to an operator in each other's place, by their annotations."""
+"""Values that a caller passes to an operator in each other's place, by their annotations and names."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def swapped(
     tree: Tree, body: Body, pairs: Sequence[tuple[Argument, Expr]], misfits: Misfits
 ) -> Iterator[tuple[Argument, Expr, str, Argument, Expr]]:
     """Return two values that are clearly swapped: the argument that the first is passed for, the value and its annotated type,
-    then the argument that it is meant for and the value passed for that.
+    then the argument that it is meant for and the value passed for that. The type is empty if only their names say so.
     """
     kinds = [_kind(tree, body, value) for _, value in pairs]
     wrong = [at for at, (argument, _) in enumerate(pairs) if kinds[at] and not _fits(argument.type, kinds[at], misfits)]
+    if not wrong:
+        yield from _swapped_names(body, pairs, kinds)
     for one in wrong[:1] if len(wrong) == 2 else ():
         other = wrong[1]
         (first, value), (second, instead) = pairs[one], pairs[other]
@@ -32,6 +34,24 @@ def swapped(
         names = {value.text, instead.text}
         if crossed and sure and not _are_assigned(body, names) and not _are_tested(body, names):
             yield first, value, kinds[one], second, instead
+
+
+def _swapped_names(
+    body: Body, pairs: Sequence[tuple[Argument, Expr]], kinds: Sequence[str]
+) -> Iterator[tuple[Argument, Expr, str, Argument, Expr]]:
+    """Return two values that have each other's names, and are of different types or not both written."""
+    at = {argument.name: place for place, (argument, _) in enumerate(pairs)}
+    for one, (first, value) in enumerate(pairs):
+        other = at.get(value.text, one) if value.kind == "name" else one
+        second, instead = pairs[other]
+        if other <= one or instead.kind != "name" or instead.text != first.name:
+            continue
+        names = {value.text, instead.text}
+        typed = kinds[one] == str(second.type) != kinds[other] == str(first.type)
+        if typed and not _are_assigned(body, names) and not _are_tested(body, names):
+            yield first, value, kinds[one], second, instead
+        elif first.is_write != second.is_write:
+            yield first, value, "", second, instead
 
 
 def _kind(tree: Tree, body: Body, value: Expr) -> str:

@@ -346,6 +346,39 @@ def test_parameters_in_each_other_s_place(before: str, count: int) -> None:
     assert [item.message for item in linted.diagnostics] == [message] * count
 
 
+NAMED = """
+@torch.library.custom_op("kit::act", mutates_args=("out",))
+def act(out: Tensor, x: Tensor, y: Tensor, a: float, b: bool) -> None:
+    out.copy_(x)
+
+
+def use(x: Tensor, y: Tensor, a: float, b: bool, n, out: Tensor = None):
+    out = torch.empty_like(x) if out is None else out
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("act(x, out, y, a, b)", "warning `x` for `out`, and `out` for `x`: the two seem swapped"),
+        ("act(out, x, y, b, a)", "error `b` (`bool`) for `a` (`float`), and `a` for `b`: the two are swapped"),
+        ("act(out, x, y, b=a, a=b)", "error `b` (`bool`) for `a` (`float`), and `a` for `b`: the two are swapped"),
+        ("act(out, y, x, a, b)", ""),
+        ("act(x, n, y, a, b)", ""),
+        ("act(x, x, y, a, b)", ""),
+        ("act(n.x, n.out, y, a, b)", ""),
+        ("a, b = b, a; act(out, x, y, b, a)", ""),
+        ("isinstance(a, bool) and act(out, x, y, b, a)", ""),
+        ("act(out, x, y, b, b)", ""),
+    ],
+)
+def test_values_with_each_other_s_names(call: str, expected: str) -> None:
+    linted = lint_files([PACK], {"kit.py": HEAD + NAMED.format(call)}, ["REG401"])
+    found = [f"{item.severity.value} {item.message}" for item in linted.diagnostics]
+    assert found == ([expected.replace(" ", " `kit::act` is passed ", 1)] if expected else [])
+
+
 @pytest.mark.parametrize("condition", ["torch.__version__ >= '2.0'", "not hasattr(torch.ops.kit, 'pair3')"])
 def test_code_behind_a_condition_on_what_exists_that_leaves(condition: str) -> None:
     text = "def run(x):\n    if {}:\n        {}\n    a, b, c = torch.ops.kit.pair({})\n"

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 
 from opschema_cli.evaluation.conditions import chosen, reached, runs
 from opschema_cli.evaluation.expected_errors import allows_failure
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
@@ -25,7 +25,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     The rule checks calls through `torch.ops.ns.name`, through a handle, and of the decorated function for too many
     arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice,
     literals of a type that torch rejects (`1.5` for an `int`), and two parameters of the caller that are passed in each other's
-    place by their annotations. Calls whose errors are caught or expected are not checked. If an operator has several overloads,
+    place by their annotations. Two values with each other's names, `op(x, out)` for `op(out, x)`, are a warning if the operator
+    writes only one of them. Calls whose errors are caught or expected are not checked. If an operator has several overloads,
     nothing is reported; if C++ defines it several times, for different devices, a call must match none of the definitions. Python
     files for a build that is not in the tree, which use several other names of the namespace that nothing defines, are not checked,
     nor is code for another device (`if current_platform.is_xpu():`) for which the tree's C++ has no kernel.
@@ -177,11 +178,13 @@ class _Call:
                 )
         pairs = [(item, given[item.name]) for item in self.schema.arguments if item.name in given]
         for argument, value, kind, other, second in swapped(self.operator.tree, self.call.body, pairs, misfits):
+            typed = (f" (`{kind}`)", f" (`{argument.type}`)") if kind else ("", "")
+            said = f"is passed `{value.text}`{typed[0]} for `{argument.name}`{typed[1]}, and `{second.text}` for `{other.name}`"
             yield self._fault(
-                f"is passed `{value.text}` (`{kind}`) for `{argument.name}` (`{argument.type}`), and `{second.text}` for"
-                f" `{other.name}`: the two are swapped",
+                f"{said}: the two {'are' if kind else 'seem'} swapped",
                 value,
                 [argument, other],
+                Severity.ERROR if kind else Severity.WARNING,
             )
 
     def _too_many(self, spare: list[Expr]) -> Iterator[Diagnostic]:
@@ -202,9 +205,16 @@ class _Call:
     def _named(self, word: str) -> list[Argument]:
         return [item for item in self.schema.arguments if item.name == word]
 
-    def _fault(self, said: str, at: Expr, arguments: tuple[Argument, ...] | list[Argument]) -> Diagnostic:
+    def _fault(
+        self,
+        said: str,
+        at: Expr,
+        arguments: tuple[Argument, ...] | list[Argument],
+        severity: Severity = Severity.ERROR,
+    ) -> Diagnostic:
         related = self.related or declared(self.operator, arguments or self.schema.arguments[:1])
-        return Diagnostic(f"`{self.title}` {said}", self.call.body.at(at), related, ops=(self.operator.title,))
+        place = self.call.body.at(at)
+        return Diagnostic(f"`{self.title}` {said}", place, related, ops=(self.operator.title,), severity=severity)
 
 
 _REFUSED: dict[str, tuple[type, ...]] = {
