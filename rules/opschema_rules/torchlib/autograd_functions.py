@@ -1,4 +1,4 @@
-"""Subclasses of ``torch.autograd.Function`` in the files that register or call operators."""
+"""Subclasses of ``torch.autograd.Function``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Class, Expr, Function, PythonFile
 from opschema_rules.torchlib.model import AutogradFunction, Tree
+from opschema_rules.torchlib.ops_words import FUNCTIONS
 
 _BASES = ("torch.autograd.Function", "torch.autograd.function.Function")
 _TRANSPARENT = frozenset(
@@ -16,10 +17,13 @@ _TRANSPARENT = frozenset(
 """Decorators that leave the parameters and the result unchanged."""
 
 
-def autograd_functions(tree: Tree, files: Iterable[PythonFile]) -> Iterator[AutogradFunction]:
-    """The classes with a ``forward`` and a ``backward`` of their own whose only base is autograd's."""
-    for file in files:
-        for cls in file.body.classes if "Function" in file.source.text else ():
+def autograd_functions(tree: Tree, modules: Iterable[str]) -> Iterator[AutogradFunction]:
+    """The classes of some files with a ``forward`` and a ``backward`` of their own whose only base is autograd's."""
+    project = tree.project
+    paths = [path for path, found in project.scan(FUNCTIONS, modules) if found]
+    project.load_python(paths)
+    for file in filter(None, map(project.python, paths)):
+        for cls in file.body.classes:
             found = _read(tree, file, cls)
             if found is not None:
                 yield found

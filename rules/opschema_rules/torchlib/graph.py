@@ -146,7 +146,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     for asked in (paths, callers):  # the latter are parsed meanwhile
         files = [file for file in map(project.python, asked) if file is not None]
         finder.find(project, files)
-        tree.functions += autograd_functions(tree, files)
+    tree.functions += autograd_functions(tree, modules)
     return Graph(tree, evaluator, join)
 
 

@@ -1,4 +1,6 @@
-"""The words by which a Python file may reach operators through ``torch.ops``, and its imports, all read from its bytes."""
+"""The words by which a Python file may reach operators through ``torch.ops``, its imports, and whether it may have subclasses of
+``torch.autograd.Function``, all read from its bytes.
+"""
 
 from __future__ import annotations
 
@@ -42,5 +44,13 @@ BEHIND_OPS: Reading[bytes, list[str]] = Reading("torchlib names behind torch.ops
 HELD: Reading[bytes, list[str]] = Reading("torchlib names of torch.ops", _held, list[str])
 """The variables that hold something of ``torch.ops``."""
 
-ASKED_LATER = (BEHIND_OPS, HELD, IMPORTED)
+
+def _has_functions(data: bytes) -> bool:
+    return b"autograd" in data and b"Function" in data
+
+
+FUNCTIONS: Reading[bytes, bool] = Reading("torchlib autograd functions", _has_functions, bool)
+"""Whether a file may have subclasses of ``torch.autograd.Function``."""
+
+ASKED_LATER = (BEHIND_OPS, HELD, IMPORTED, FUNCTIONS)
 """All readings of the files of a tree with operators."""

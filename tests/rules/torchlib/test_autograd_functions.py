@@ -87,6 +87,39 @@ def test_arguments_that_a_call_may_omit_have_no_gradient(params: str) -> None:
     assert found(forward, "def backward(ctx, grad):\n    return grad, grad") == []
 
 
+@pytest.mark.parametrize(
+    ("called", "expected"),
+    [
+        ("F.apply(x, 1, 2)", ["REG309"]),
+        ("[F.apply(x, 1, 2) for x in x]", ["REG309"]),
+        ("F.apply(x), F.apply(x, 1, 2)", ["REG309"]),
+        ("F.apply(x, 1)", []),
+        ("F.apply(x, *a)", []),
+        ("F.apply(*x, 1, 2)", []),
+        ("G.apply(x, 1, 2)", []),
+        ("F.apply", []),
+    ],
+)
+def test_arguments_that_a_call_passes_have_a_gradient(called: str, expected: list[str]) -> None:
+    text = "class F(Function):\n    @staticmethod\n    def forward(ctx, x, a=1, b=2):\n        return x\n\n"
+    text += "    @staticmethod\n    def backward(ctx, grad):\n        return grad, None\n\n\n"
+    text += f"def f(x, a):\n    return {called}\n"
+    assert lint_files([PACK], {"kit.py": HEAD + text}, ["REG309"]).codes() == expected
+    again = f"if torch.version.hip:\n{''.join(f'    {line}' for line in text.splitlines(keepends=True))}\n"
+    assert lint_files([PACK], {"kit.py": HEAD + text + again}, ["REG309"]).codes() == []
+
+
+def test_files_without_operators_are_read() -> None:
+    text = "import torch\n\n\nclass F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, y):\n"
+    text += (
+        "        ctx.save_for_backward(x)\n        return x * y\n\n    @staticmethod\n    def backward(ctx, grad):\n"
+    )
+    text += "        x, y = ctx.saved_tensors\n        return grad\n"
+    linted = lint_files([PACK], {"kit.py": HEAD, "plain.py": text, "tests/test_plain.py": text}, ["REG309", "REG310"])
+    found = {(item.code, item.place.path) for item in linted.diagnostics}
+    assert found == {("REG309", "plain.py"), ("REG310", "plain.py")}
+
+
 def test_a_forward_with_setup_context_has_no_context() -> None:
     forward = "def forward(x, y):\n    return torch.ops.kit.f(x, y, 1.0)"
     setup = "def setup_context(ctx, inputs, output):\n    ctx.save_for_backward(*inputs)\n    ctx.a = 1"

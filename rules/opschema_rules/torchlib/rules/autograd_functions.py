@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from opschema_cli.cached_on_argument import cached_on_argument
@@ -22,14 +23,13 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
     """A `torch.autograd.Function` whose `backward` returns or takes another number of gradients than `forward` has values.
 
     `backward` returns one value for each argument that `apply` passes, `None` for those without a gradient. If it returns fewer
-    than `forward` requires, autograd raises "returned an incorrect number of gradients" each time. This is a warning, since
-    `torch.compile` accepts it if the others are no tensors. `None`s behind the last argument are accepted. `backward` takes a
-    gradient for each value that `forward` returns in a tuple.
+    than `forward` requires, or than a call of `apply` in the same file passes, autograd raises "returned an incorrect number of
+    gradients". This is a warning, since `torch.compile` accepts it if the others are no tensors. `None`s behind the last argument
+    are accepted. `backward` takes a gradient for each value that `forward` returns in a tuple.
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
-    given. Classes are read in files that register or call operators, if `torch.autograd.Function` is their only base; functions
-    with decorators that may change what is passed or returned are not compared, nor is what a `backward` takes that raises or
-    returns only `None`.
+    given. Classes are read in all files but tests, if `torch.autograd.Function` is their only base; functions with decorators that
+    may change what is passed or returned are not compared, nor is what a `backward` takes that raises or returns only `None`.
 
     Bad:
 
@@ -74,16 +74,48 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
     if any(item.kind not in ("posonly", "normal") for item in params):
         return
     required = sum(item.default is None for item in params)
+    wanted, said, related = (
+        required,
+        f"`forward` requires {times(required, 'argument')}",
+        _related(function.forward, "`forward`"),
+    )
+    call = _applied(function.tree).get(_key(function)) if required < len(params) else None
+    if call is not None and len(call.items) - 1 > required:
+        wanted = len(call.items) - 1
+        said, related = f"`apply` is called with {times(wanted, 'argument')}", (_called(function, call), *related)
     for value in function.backward.scope.returns:
         count = _count(function.backward, value)
-        if count is not None and count < required:
+        if count is not None and count < wanted:
             yield Diagnostic(
-                f"`backward` of `{function.name}` returns {times(count, 'gradient')}, and `forward` requires"
-                f" {times(required, 'argument')}: autograd raises in eager mode",
+                f"`backward` of `{function.name}` returns {times(count, 'gradient')}, and {said}: autograd raises in eager mode",
                 function.backward.at(value),
-                related=_related(function.forward, "`forward`"),
+                related=related,
                 severity=Severity.WARNING,
             )
+
+
+def _key(function: AutogradFunction) -> tuple[str, str]:
+    return function.forward.file.path, f"{function.name}.apply"
+
+
+def _called(function: AutogradFunction, call: Expr) -> Related:
+    return Related(function.forward.at(call), "called here")
+
+
+@cached_on_argument
+def _applied(tree: Tree) -> Mapping[tuple[str, str], Expr]:
+    """The call of each ``Function.apply`` that visibly passes the most arguments, if the class and the call are in one file."""
+    files = {item.forward.file.path: item.forward.file for item in tree.functions}
+    names = Counter(map(_key, tree.functions))
+    found: dict[tuple[str, str], Expr] = {}
+    for path, file in files.items():
+        calls = (call for body in tree.bodies.of(file) for scope in body.scope.walk() for call in scope.calls)
+        for call in calls:
+            key = path, call.callee
+            plain = names[key] == 1 and not any(call.keywords)
+            if plain and (key not in found or len(call.items) > len(found[key].items)):
+                found[key] = call
+    return found
 
 
 def _taken(function: AutogradFunction) -> Iterator[Diagnostic]:
