@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 import msgspec
 
@@ -46,6 +47,33 @@ def gradients(operator: Operator) -> Iterator[Gradient]:
             backward = item.function if isinstance(item.function, Body) else None
             setup = item.setup if isinstance(item.setup, Body) else None
             yield Gradient(operator, item, schema, backward, setup)
+
+
+_MOST = 1000
+"""Maximum number of values that are counted."""
+
+
+def spread(value: Expr, kinds: Collection[str] = ("tuple",)) -> tuple[Expr, ...] | None:
+    """Return the elements of a tuple, with those that ``+``, ``*`` and unpacking (``*((None,) * 3)``) add to it; None if they are
+    not evident.
+    """
+    if value.kind in kinds:
+        parts = [
+            spread(item.items[0], ("tuple", "list")) if item.kind == "starred" else (item,) for item in value.items
+        ]
+    elif value.kind == "binary" and value.text == "+":
+        parts = [spread(item, kinds) for item in value.items]
+    elif (
+        value.kind == "binary"
+        and value.text == "*"
+        and type(count := value.items[1].value) is int
+        and 0 < count <= _MOST
+    ):
+        parts = [spread(value.items[0], kinds)] * count
+    else:
+        return None
+    known = [part for part in parts if part is not None]
+    return tuple(chain(*known)) if len(known) == len(parts) and sum(map(len, known)) <= _MOST else None
 
 
 def is_gradient(gradient: Gradient, backward: Body, value: Expr) -> bool:

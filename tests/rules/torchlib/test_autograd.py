@@ -67,6 +67,29 @@ def test_fewer_gradients_are_for_an_argument_that_is_left_out(backward: str) -> 
     assert {code for code, _, _ in told(SETUP + backward)} == {"REG301"}
 
 
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("grad, *((None,) * 2)", []),
+        ("grad, *[None] * 2", []),
+        ("(grad, grad) + (None,)", []),
+        ("(grad,) * n", []),
+        ("grad * 2", ["REG301"]),
+        ("(grad,) * 2", ["REG301"]),
+        ("grad, *((None,) * 1)", ["REG301"]),
+        ("grad, *[None]", ["REG301"]),
+        ("(grad,) + (None,)", ["REG301"]),
+        ("(grad,) + n", []),
+        ("grad, *n", []),
+        ("(grad,) * 0", []),
+        ("[grad] * 2", []),
+        ("(((None,) * 999) * 999) * 999", []),
+    ],
+)
+def test_gradients_of_which_several_are_written_as_one(returned: str, expected: list[str]) -> None:
+    assert [code for code, _, _ in told(f"{SETUP}def backward(ctx, grad):\n    return {returned}")] == expected
+
+
 def test_each_return_is_counted() -> None:
     backward = "def backward(ctx, grad):\n    if grad is None:\n        return None\n    return grad, grad"
     assert told(SETUP + backward) == [

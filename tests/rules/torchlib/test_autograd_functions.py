@@ -32,7 +32,13 @@ def found(forward: str, backward: str, base: str = "Function", more: str = "") -
 
 @pytest.mark.parametrize(
     ("returned", "place"),
-    [("grad * y, grad", "grad * y, grad"), ("grad", "grad"), ("(grad,)", "grad,"), ("None, None", "None, None")],
+    [
+        ("grad * y, grad", "grad * y, grad"),
+        ("grad", "grad"),
+        ("(grad,)", "grad,"),
+        ("None, None", "None, None"),
+        ("(None,) * 2", "(None,) * 2"),
+    ],
 )
 def test_fewer_gradients_than_arguments(returned: str, place: str) -> None:
     backward = f"def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return {returned}"
@@ -47,12 +53,27 @@ def test_fewer_gradients_than_arguments(returned: str, place: str) -> None:
         "(*grads(grad), None)",
         "grads(grad)",
         "(grad, grad) + (None,)",
+        "grad, *((None,) * 2)",
         "tuple([grad, grad, None])",
         "None",  # it may never be called
     ],
 )
 def test_as_many_gradients_or_an_unknown_number(returned: str) -> None:
     assert found(PLAIN, f"def backward(ctx, grad):\n    return {returned}") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("assert False, 'not implemented'", []),
+        ("assert 0", []),
+        ("raise NotImplementedError", []),
+        ("assert grad is not None", [("REG309", "None, None")]),
+        ("if grad is None:\n        raise ValueError", [("REG309", "None, None")]),
+    ],
+)
+def test_a_value_that_is_never_returned(before: str, expected: list[tuple[str, str]]) -> None:
+    assert found(PLAIN, f"def backward(ctx, grad):\n    {before}\n    return None, None") == expected
 
 
 def test_a_gradient_that_is_written_may_be_several() -> None:

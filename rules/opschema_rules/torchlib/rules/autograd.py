@@ -14,6 +14,7 @@ from opschema_rules.torchlib.gradients import (
     Gradient,
     gradients,
     is_gradient,
+    spread,
 )
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.places import declared
@@ -82,7 +83,7 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
     arguments = gradient.schema.positional
     is_list = value.kind in ("list", "dict")
     is_one = is_list or (value.kind == "const" and value.value is None) or is_gradient(gradient, backward, value)
-    elements = value.elements if value.kind == "tuple" else None
+    elements = spread(value)
     count = len(elements) if elements is not None else 1 if is_one else None
     one_list = is_list and len(arguments) == 1 and arguments[0].type.is_list
     if count is None or (count == len(arguments) and (one_list or not is_list)):
@@ -118,7 +119,7 @@ def _is_for_omitted(backward: Body, value: Expr, most: int) -> bool:
     """Whether a value is returned where something is None, such as an argument that a call left out, and the gradients of all
     arguments elsewhere.
     """
-    full = any(item.kind == "tuple" and len(item.elements or ()) == most for item in backward.scope.returns)
+    full = any(len(spread(item) or ()) == most for item in backward.scope.returns)
     asked = (item for item in backward.scope.conditions if "None" in backward.file.text(item.expr))
     spans = (span for item in asked for span in (item.body, item.orelse) if span is not None)
     return full and any(span.start <= value.start < span.end for span in spans)
@@ -166,7 +167,7 @@ def gradient_kind(operator: Operator) -> Iterator[Diagnostic]:
         backward = gradient.backward
         arguments = gradient.schema.positional
         for value in backward.scope.returns if backward is not None else ():
-            elements = (value.elements if value.kind == "tuple" else None) or ()
+            elements = spread(value) or ()
             if backward is not None and len(elements) == len(arguments):
                 for argument, item in zip(arguments, elements, strict=True):
                     yield from _of_kind(gradient, backward, argument, item)

@@ -11,9 +11,17 @@ from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Scope, written_in
+from opschema_cli.source.python import LEAVING, Expr, Scope, Statement, written_in
 from opschema_cli.word_search import WordSearch
-from opschema_rules.torchlib.gradients import CONTEXT, context_of, misfit_unpacks, saved, unset_reads, written_on
+from opschema_rules.torchlib.gradients import (
+    CONTEXT,
+    context_of,
+    misfit_unpacks,
+    saved,
+    spread,
+    unset_reads,
+    written_on,
+)
 from opschema_rules.torchlib.model import AutogradFunction, Tree
 from opschema_rules.torchlib.rules.autograd import times
 
@@ -85,13 +93,22 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
         said, related = f"`apply` is called with {times(wanted, 'argument')}", (_called(function, call), *related)
     for value in function.backward.scope.returns:
         count = _count(function.backward, value)
-        if count is not None and count < wanted:
+        if count is not None and count < wanted and not _is_left(function.backward, value):
             yield Diagnostic(
                 f"`backward` of `{function.name}` returns {times(count, 'gradient')}, and {said}: autograd raises in eager mode",
                 function.backward.at(value),
                 related=related,
                 severity=Severity.WARNING,
             )
+
+
+def _is_left(body: Body, value: Expr) -> bool:
+    """Whether a function always leaves before it returns a value, as by `assert False`."""
+    return any(item.kind in LEAVING or _is_false_assert(item) for item in body.statements if item.end <= value.start)
+
+
+def _is_false_assert(item: Statement) -> bool:
+    return item.kind == "assert" and item.exprs[0].kind == "const" and not item.exprs[0].value
 
 
 def _key(function: AutogradFunction) -> tuple[str, str]:
@@ -160,8 +177,9 @@ def _has_no_gradient(function: AutogradFunction) -> bool:
 
 def _count(backward: Body, value: Expr) -> int | None:
     """Return the number of gradients that a value is known to hold."""
-    if value.kind == "tuple":
-        return len(value.elements) if value.elements is not None else None
+    elements = spread(value)
+    if elements is not None:
+        return len(elements)
     given = {item.name for item in backward.params[1:] if item.kind in ("posonly", "normal")}
     written = any(item.target == value.text for scope in backward.scope.walk() for item in scope.assigns)
     return 1 if value.kind == "name" and value.text in given and not written else None
