@@ -154,6 +154,8 @@ PAIR = (
         ("Tensor", "return x.new_empty(1), x.new_empty(2)", "x.new_empty(1), x.new_empty(2)"),
         ("Tensor", "return [x]", "[x]"),
         ("Tensor", "return 1", "1"),
+        ("int", "return 1.0", "1.0"),
+        ("bool", "return ''", "''"),
         ("Tensor", "pass", "fake"),
         ("Tensor", "if x.shape[0] > 1:\n        return None", "fake"),
         ("Tuple[Tensor, Tensor]", "return torch.empty_like(x)", "torch.empty_like(x)"),
@@ -173,6 +175,29 @@ PAIR = (
 )
 def test_fakes_that_return_something_else(returns: str, body: str, place: str) -> None:
     assert found(op(returns=returns) + fake(body), "REG210") == [("error", place)]
+
+
+@pytest.mark.parametrize(
+    ("returns", "body", "place"),
+    [
+        ("str", "return torch.empty_like(x)", "torch.empty_like(x)"),
+        ("str", "return 0", "0"),
+        ("str", "return ''", ""),
+        ("str", "return str(x)", ""),
+        ("str?", "return ''", ""),
+        ("str?", "return 0", "0"),
+        ("ScalarType", "return x", "x"),
+        ("ScalarType", "return 6", ""),
+        ("Scalar", "return 1.5", ""),
+        ("SymInt", "return 1.5", "1.5"),
+        ("int[]", "return 1", "1"),
+        ("(str, int)", "return 0, ''", ""),
+    ],
+)
+def test_fakes_of_schemas_with_other_types(returns: str, body: str, place: str) -> None:
+    text = f'torch.library.define("kit::f", "(Tensor x) -> {returns}")\n\n\n'
+    text += f'@torch.library.register_fake("kit::f")\ndef fake(x):\n    {body}\n'
+    assert found(text, "REG210") == ([("error", place)] if place else [])
 
 
 @pytest.mark.parametrize(
@@ -204,6 +229,10 @@ def test_fakes_that_return_something_else(returns: str, body: str, place: str) -
         ("List[Tensor]", "return x, x, x"),
         ("List[Tensor]", "return ()"),
         ("int", "return 2"),
+        ("int", "return True"),
+        ("int", "return x"),
+        ("float", "return 2"),
+        ("bool", "return 0"),
         ("None", "return None"),
         ("None", "return"),
         ("given", "return x, x"),

@@ -18,22 +18,24 @@ from opschema_cli.source.python import Expr, Statement, Unpack
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
+from opschema_rules.torchlib.rules.op_calls import misfits
 from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch, takes_none
 
 _TUPLE, _LIST = re.compile(r"(?:typing\.)?[Tt]uple\["), re.compile(r"(?:typing\.)?[Ll]ist\[")
 _PLAIN = ("int", "float", "bool")
 _NOTHING = ("None", "NoneType")
+_NO_TENSORS = ("str", "ScalarType", "Device")  # torch may convert a tensor of one element to a number
 
 
 @rule("REG210", "returned-count", needs=(CPP,))
 def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     """A fake or a kernel that returns something other than the schema says.
 
-    Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from a function of torch, an argument
-    that is a tensor, and arithmetic or a method of one. One value for several raises, and so does a tuple for one value; more
-    values than the schema returns crash the process, from a fake or a function of `custom_op`. Two values for three are handed
-    on, and so is any number from a kernel of `Library.impl`: this raises where a caller takes as many as the schema returns,
-    and is a warning if no such caller is known. A list instead of a tuple is fine, and so is `None` among several values.
+    Only values whose type is evident are checked: a literal, `None`, a tensor from a function of torch, an argument that is a
+    tensor, and arithmetic or a method of one. One value for several raises, and so do a tuple for one value and a literal of
+    another type; more values than the schema returns crash the process, from a fake or a function of `custom_op`. Two values for
+    three are handed on, and so is any number from a kernel of `Library.impl`: this raises where a caller takes as many as the
+    schema returns, and is a warning if no such caller is known. A list for a tuple is fine, and so is `None` among several values.
 
     Bad:
 
@@ -197,18 +199,17 @@ def _one(operator: Operator, schema: OperatorSchema) -> Literal["value", "tuple"
 def _misfit(operator: Operator, schema: OperatorSchema, function: Body, value: Expr) -> str:
     """Describe a value that the schema does not return; empty if it fits."""
     count = len(schema.returns)
+    one = schema.returns[0].type if count == 1 and _one(operator, schema) == "value" else None
     if value.kind in ("tuple", "list"):
         if value.elements is None:
             return ""
-        one = schema.returns[0].type if count == 1 and _one(operator, schema) == "value" else None
         fits = count == len(value.items) if one is None else one.is_list or not one.name or bool(one.items)
         return "" if fits and count != 0 else _several(value)
     if _is_tensor(operator, function, value):
-        one = schema.returns[0].type if count == 1 and _one(operator, schema) == "value" else None
-        return "" if one is not None and not one.is_list else "one tensor"
+        return "" if one is not None and not one.is_list and one.name not in _NO_TENSORS else "one tensor"
     if value.kind == "const" and value.value is not None:
-        types = {item.type.base for item in schema.returns}
-        return f"`{function.file.text(value)}`" if count != 1 or types == {"Tensor"} else ""
+        refused = count != 1 or schema.returns[0].type.base == "Tensor" or (one is not None and misfits(one, value))
+        return f"`{function.file.text(value)}`" if refused else ""
     return ""
 
 
