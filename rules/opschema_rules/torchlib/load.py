@@ -14,7 +14,7 @@ from opschema_rules.torchlib.dispatcher_calls import dispatcher_calls
 from opschema_rules.torchlib.graph import graph_of
 from opschema_rules.torchlib.model import AtenKernel, Operator, Tree
 from opschema_rules.torchlib.operators import plain_name
-from opschema_rules.torchlib.stray_uses import stray_uses
+from opschema_rules.torchlib.stray_uses import hub_uses, stray_uses
 
 
 def load(project: Project, options: TorchlibOptions) -> Loaded:
@@ -24,6 +24,7 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     loaded = Loaded(ops=len(operators), partly=sum(not item.complete for item in operators))
     loaded.subjects += [*operators, *tree.strays, tree, *tree.functions]
     loaded.subjects += stray_uses(project, tree, sources(project, options))
+    loaded.subjects += hub_uses(project, tree, sources(project, options))
     loaded.subjects += dispatcher_calls(project, tree, filter(is_cpp, cpp_sources(project, options)))
     kernels = list(_aten_kernels(tree))
     loaded.subjects += kernels

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.expected_errors import allows_any_error
@@ -15,10 +16,12 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.slips import is_slip, slip_keys
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.python import Use
+from opschema_cli.source.python import Expr, Use
 from opschema_cli.word_search import WordSearch
+from opschema_rules.torchlib.hub_kernels import hub_kernels, modules_of_kernels
 from opschema_rules.torchlib.model import Operator, StrayRegistration, StrayUse, Tree
 from opschema_rules.torchlib.ops_words import BEHIND_OPS
+from opschema_rules.torchlib.values import OpName
 
 _OF_TORCH = frozenset({"aten", "prim", "prims", "higher_order"})
 _NOT_OURS = frozenset(
@@ -121,6 +124,33 @@ def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[S
                 if tree.bodies.external(body, use.name) == use.name:
                     sure = name.partition(".")[0] not in shared and not _is_plural(name, meant[name])
                     yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span), sure)
+
+
+def hub_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[StrayUse]:
+    """The same uses in the packages of kernels for the Hub, of names after their ``ops``."""
+    meant = misspelt_names(tree)
+    namespaces = {kernel.package: kernel.namespace for kernel in hub_kernels(project)}
+    found: list[tuple[str, Body, Use]] = []
+    for path in modules_of_kernels(project, paths):
+        file = project.python(path)
+        namespace = next(namespaces[folder] for folder in map(str, PurePosixPath(path).parents) if folder in namespaces)
+        for body in tree.bodies.of(file) if file is not None else ():
+            named = (
+                (f"{namespace}.{use.name.split('.')[1]}", use) for use in body.scope.uses if use.name.startswith("ops.")
+            )
+            found += ((name, body, use) for name, use in named if meant[name])
+    wrong = {name for name, _, _ in found}
+    wrong -= _written_elsewhere(project, wrong)
+    for name, body, use in found:
+        if name in wrong and _is_ops(tree, body, use, name) and not allows_any_error(tree.bodies, body, use.start):
+            sure = not _is_plural(name, meant[name])
+            yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span), sure)
+
+
+def _is_ops(tree: Tree, body: Body, use: Use, name: str) -> bool:
+    """Whether the first word of a use can only be the namespace of an operator."""
+    values = tree.evaluator.evaluate(tree.evaluator.frames.assumed(body), Expr("name", use.start, use.start + 3, "ops"))
+    return list(values) == [OpName((name.partition(".")[0],))]
 
 
 def is_for_another_build(tree: Tree, path: str, operator: str) -> bool:

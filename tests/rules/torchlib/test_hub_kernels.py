@@ -72,6 +72,24 @@ def test_a_module_of_the_tree_counts_and_another_build_file_says_nothing(more: d
     assert found({"layer-norm/torch-ext/layer_norm/calls.py": CALL, **more}) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("from ._ops import ops\n\ndef f(x):\n    return ops.scael(x, 1.0)\n", 1),
+        ("from ._ops import ops\n\nscale = ops.scael.default\n", 1),
+        ("from ._ops import ops\n\ndef f(x):\n    return ops.rotate(x, 1.0)\n", 0),
+        ("from ._ops import ops\n\ndef f(ops, x):\n    return ops.scael(x, 1.0)\n", 0),
+        ("from ._ops import ops\n\ntry:\n    scale = ops.scael\nexcept AttributeError:\n    scale = None\n", 0),
+        ("from ._ops import ops\n\nhas = hasattr(ops, 'scael')\nscale = ops.scael if has else None\n", 0),
+        ("from . import ops\n\ndef f(x):\n    return ops.scael(x, 1.0)\n", 0),
+    ],
+)
+def test_misspelt_names_after_ops(text: str, count: int) -> None:
+    said = "REG406 nothing defines `_layer_norm::scael`, so that this raises; did you mean `_layer_norm::scale`?"
+    assert found({"layer-norm/torch-ext/layer_norm/calls.py": text}) == [said] * count
+    assert found({"layer-norm/benchmarks/calls.py": text}) == []
+
+
 OWN = {"layer-norm/torch-ext/layer_norm/ops/__init__.py": "def scale(x):\n    return x * 2\n"}
 
 
