@@ -130,6 +130,18 @@ def test_arguments_that_a_call_passes_have_a_gradient(called: str, expected: lis
     assert lint_files([PACK], {"kit.py": HEAD + text + again}, ["REG309"]).codes() == []
 
 
+@pytest.mark.parametrize(("method", "count"), [("forward", 0), ("backward", 0), ("helper", 1)])
+def test_calls_that_autograd_does_not_record(method: str, count: int) -> None:
+    inner = "class F(Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x, x\n\n"
+    inner += "    @staticmethod\n    def backward(ctx, grad):\n        return grad\n"
+    outer = "import kit\nfrom torch.autograd import Function\n\n\nclass G(Function):\n"
+    for name in ("forward", "backward", "helper"):
+        value = "kit.F.apply(x)[0]" if name == method else "x"
+        outer += f"    @staticmethod\n    def {name}(ctx, x):\n        return {value}\n\n"
+    linted = lint_files([PACK], {"kit.py": HEAD + inner, "outer.py": outer}, ["REG309"])
+    assert len(linted.diagnostics) == count
+
+
 def test_files_without_operators_are_read() -> None:
     text = "import torch\n\n\nclass F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, y):\n"
     text += (

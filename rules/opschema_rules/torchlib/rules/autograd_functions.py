@@ -37,7 +37,8 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
     given. Classes are read in all files but tests, if `torch.autograd.Function` is their only base; functions with decorators that
-    may change what is passed or returned are not compared, nor is what a `backward` takes that raises or returns only `None`.
+    may change what is passed or returned are not compared, nor is what a `backward` takes that raises or returns only `None`. A
+    class that is applied in the `forward` or `backward` of another one is not checked: autograd does not record such calls.
 
     Bad:
 
@@ -77,6 +78,8 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
             return grad * ctx.factor, None
     ```
     """
+    if function.name in _unrecorded(function.tree):
+        return
     yield from _taken(function)
     params = function.forward.params[0 if function.setup is not None else 1 :]
     if any(item.kind not in ("posonly", "normal") for item in params):
@@ -100,6 +103,14 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
                 related=related,
                 severity=Severity.WARNING,
             )
+
+
+@cached_on_argument
+def _unrecorded(tree: Tree) -> frozenset[str]:
+    """The names of subclasses that a ``forward`` or ``backward`` applies, where autograd does not record the call."""
+    bodies = (body for item in tree.functions for body in (item.forward, item.backward))
+    calls = (call.callee for body in bodies for scope in body.scope.walk() for call in scope.calls)
+    return frozenset(name.split(".")[-2] for name in calls if name.endswith(".apply"))
 
 
 def _is_left(body: Body, value: Expr) -> bool:
