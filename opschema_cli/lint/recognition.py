@@ -64,7 +64,7 @@ class Recognition:
 
     @cached_property
     def _imported(self) -> dict[str, list[tuple[str, str]]]:
-        """What each Python file imports by its text: which files are parsed by now depends on what the cache holds."""
+        """The imports of each Python file, read from its text, so that the result does not depend on which files are parsed."""
         return dict(self._project.scan(IMPORTED, filter(is_python, self._project.workspace.files)))
 
     @cached_property

@@ -18,7 +18,7 @@ Function = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 _SLEEP_CYCLES = 10_000_000
 _UNUSED = 1 << 30
 _SEED = 0x5EED_CA11
-"""A seed that no op sets: the state of the generators then shows that one seeds them."""
+"""A seed that ops are unlikely to use, so that a call that seeds the generators itself changes their state."""
 _NO_MEMORY = re.compile(
     r"can't allocate memory|not enough memory|out of memory|CUBLAS_STATUS_ALLOC_FAILED", re.IGNORECASE
 )

@@ -106,7 +106,7 @@ def recorded(
 def _turned_off(side: str) -> Iterator[Finding]:
     """Yield a finding if a call with gradients has left their recording off; a call without gradients does not show this."""
     if not torch.is_grad_enabled():
-        message = "the call leaves whether gradients are recorded changed: True, now False"
+        message = "the call turns off the recording of gradients and does not restore it"
         yield Finding(check="state", side=side, about="whether gradients are recorded", message=message)
 
 

@@ -34,10 +34,10 @@ def obstacle(group: Group) -> tuple[Span, str] | None:
         return None
     own = self_argument(schema)
     if own is not None and own.is_write:
-        return own.type_span, "this is written, and the name is not that of an in-place operator"
+        return own.type_span, "`self` is written, but the name is not that of an in-place operator"
     for item in schema.returns:
         if item.alias is not None and item.alias.write:
-            return item.type_span, "this is written and returned"
+            return item.type_span, "a written argument is returned"
         if not is_tensor_like(item.type):
             return item.type_span, f"a `{type_text(item.type)}` is returned beside tensors"
     return None

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def with_bodies(project: Project, options: AtenOptions, source: str, path: str) -> str | None:
-    """Return the C++ file at ``path`` with a body for each kernel that the YAML ``source`` requires and the tree does not define,
-    not even perhaps, by a macro; None if it needs none.
+    """Return the C++ file at ``path`` with a body for each kernel that the YAML ``source`` requires and the tree neither
+    defines nor may define by a macro; None if it needs none.
 
     Raises:
         OpschemaError: PyTorch's operators, or the class of the kernels, are not known.

@@ -81,8 +81,8 @@ class _Unlike:
             return ("a comparison, which is of truth values", value.text not in _KEEPS_SOME_TYPE) if plain else None
         if value.kind == "binary" and value.text == "@" and self._is_among(value.items, like):
             return ("a product of matrices", False) if all(map(self._is_given, value.items)) else None
-        if value.kind == "subscript" and self._is_among(value.items[:1], like):
-            return ("one index of a dimension, which has one less", True) if _takes_one(value.items[1:]) else None
+        if value.kind == "subscript" and self._is_among(value.items[:1], like) and _takes_one(value.items[1:]):
+            return "a tensor indexed by an integer, which has one dimension less", True
         if value.kind == "call" and value.items[0].owner is not None:
             return self._called(value, value.items[0].owner, value.items[0].member, like)
         return None

@@ -127,7 +127,7 @@ def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[S
 
 
 def hub_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[StrayUse]:
-    """The same uses in the packages of kernels for the Hub, of names after their ``ops``."""
+    """Yield the same uses in packages of Hub kernels: misspelt names after the generated ``ops``."""
     meant = misspelt_names(tree)
     namespaces = {kernel.package: kernel.namespace for kernel in hub_kernels(project)}
     found: list[tuple[str, Body, Use]] = []

@@ -20,7 +20,7 @@ def swapped(
     tree: Tree, body: Body, pairs: Sequence[tuple[Argument, Expr]], misfits: Misfits
 ) -> Iterator[tuple[Argument, Expr, str, Argument, Expr]]:
     """Return two values that are clearly swapped: the argument that the first is passed for, the value and its annotated type,
-    then the argument that it is meant for and the value passed for that. The type is empty if only their names say so.
+    then the other argument and its value. The type is empty if only the names show the swap.
     """
     kinds = [_kind(tree, body, value) for _, value in pairs]
     wrong = [at for at, (argument, _) in enumerate(pairs) if kinds[at] and not _fits(argument.type, kinds[at], misfits)]
@@ -39,7 +39,7 @@ def swapped(
 def _swapped_names(
     body: Body, pairs: Sequence[tuple[Argument, Expr]], kinds: Sequence[str]
 ) -> Iterator[tuple[Argument, Expr, str, Argument, Expr]]:
-    """Return two values that have each other's names, and are of different types or not both written."""
+    """Yield pairs of values with each other's names, if their types differ or the operator writes exactly one of them."""
     at = {argument.name: place for place, (argument, _) in enumerate(pairs)}
     for one, (first, value) in enumerate(pairs):
         other = at.get(value.text, one) if value.kind == "name" else one

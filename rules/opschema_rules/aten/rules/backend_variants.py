@@ -22,9 +22,9 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
     """Variants of one operator are registered partly for the backend and partly for its autograd.
 
     torchgen requires the functional, in-place and out variants of an operator to be all in `supported` (or `full_codegen`)
-    or all in `autograd`. For those that are in none of them, it writes functions that call the functional variant and copy its
-    result. It stops at in-place operators over lists of tensors, which return nothing: "Expected exactly 1 out argument, got
-    0". So they must be listed if their functional variant is, unless `use_out_as_primary` is true.
+    or all in `autograd`. For unlisted variants, it writes functions that call the functional variant and copy its
+    result. It fails on in-place operators over lists of tensors, as they return nothing: "Expected exactly 1 out argument, got 0".
+    List them if their functional variant is listed, unless `use_out_as_primary` is true.
 
     Bad:
 
@@ -37,7 +37,7 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
       - add_.Tensor
     ```
 
-    Bad, without `_foreach_sign_`:
+    Bad (`_foreach_sign_` is not listed):
 
     ```yaml
     - func: _foreach_sign(Tensor[] self) -> Tensor[]

@@ -57,8 +57,8 @@ def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> It
     An enumeration is left unchanged, with a note, if it has other bases than `Enum`, defines `__eq__()` or `__new__()`, or has
     a member whose value is empty: as a string that one would be false. Notes show where an op, or a function that it passes
     the parameter to, uses what a plain string lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace tests
-    `isinstance(..., str)` besides the enumeration, or a default member is followed by other parameters: its schema holds what
-    Python prints for it. On Python 3.10 an f-string prints a member that is a string as its value.
+    `isinstance(..., str)` besides the enumeration. A note also shows a default member that calls may omit while they pass a later
+    argument: the schema stores it as Python prints it. On Python 3.10 an f-string prints a member that is a string as its value.
 
         opschema migrate enum-to-str-enum
     """
@@ -88,7 +88,8 @@ def _printed_defaults(op: MagiOp, ref: ClassRef) -> Iterator[Note]:
         if leaf.enum is not None and leaf.enum.ref == ref and place is not None and is_printed_to_calls(op, leaf):
             printed = str(leaf.written)
             yield Note(
-                place, f"Python 3.11 stores this default as {printed!r}, which calls get that only pass later arguments"
+                place,
+                f"Python 3.11 stores this default as {printed!r}; calls that omit it but pass a later argument get this",
             )
 
 

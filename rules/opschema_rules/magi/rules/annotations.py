@@ -34,7 +34,7 @@ def annotation(op: MagiOp) -> Iterator[Diagnostic]:
     `**kwargs` have no place in it. A field whose annotation is a string with names that its module does not have is
     rejected, too, as is a dataclass that contains itself; and, before commit e68e0b0, every dataclass. A type that torch
     does not know, such as `dict`, `Any` or `nn.Module`, raises as well: take the tensors of a module one by one. So
-    does a `Literal` or an enumeration inside another type, such as `Optional[Literal["left"]]`: only by itself it becomes `str`.
+    does a `Literal` or an enumeration inside another type, such as `Optional[Literal["left"]]`: only a bare one becomes `str`.
 
     Bad:
 

@@ -341,15 +341,13 @@ def _refused(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _dropped(op: MagiOp) -> Iterator[Diagnostic]:
-    """Defaults that are dropped or changed, and are not always passed. Of plain enumerations `plain-enum` reports the type."""
+    """Defaults that are dropped or changed, and are not always passed. `plain-enum` reports the type of plain enumerations."""
     for leaf in op.lowering.leaves:
         told = ""
         if leaf.scrubbed and leaf.enum is None and not _is_always_passed(op, leaf):
             told = "cannot be stored in a schema, and is dropped: a call without it raises"
         elif leaf.default.kind == "enum" and is_printed_to_calls(op, leaf):
-            told = (
-                f"is stored as {str(leaf.default)!r} since Python 3.11, which calls get that only pass later arguments"
-            )
+            told = f"is stored as {str(leaf.default)!r} since Python 3.11; calls that omit it but pass a later argument get this"
         if told:
             yield _default_of(op, leaf, told, Severity.WARNING)
 

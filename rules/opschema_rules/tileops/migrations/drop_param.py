@@ -60,7 +60,7 @@ class _Drop(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What is done."""
+        """The change in words, for the site and its notes."""
         return f"drop {quoted(self.names)} of `{self.entry.name}`"
 
 
@@ -84,7 +84,8 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
 
     In code, a parameter of `__init__()` or `forward()` is removed, and calls no longer pass it. If the method uses it or is
     defined several times, or another op that shares the method declares it, neither the code nor the entry changes, and a
-    note gives the reason (`drop-field` removes it from the manifest alone); so it is if the constructor is made at run time.
+    note gives the reason (`drop-field` removes it from the manifest alone). The same applies if the constructor is
+    created at run time.
     With `-o value=` its uses are folded to that value: in the method, in shape rules, in static dimensions and in the
     roofline; a rule that is then always true is removed. An entry is left unchanged, with a note, if one of its rows or a
     call of its op has another value, given or by default, or if a rule does not allow or an expression cannot take this one.

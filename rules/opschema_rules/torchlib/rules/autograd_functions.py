@@ -36,9 +36,10 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
     are accepted. `backward` takes a gradient for each value that `forward` returns in a tuple.
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
-    given. Classes are read in all files but tests, if `torch.autograd.Function` is their only base; functions with decorators that
-    may change what is passed or returned are not compared, nor is what a `backward` takes that raises or returns only `None`. A
-    class that is applied in the `forward` or `backward` of another one is not checked: autograd does not record such calls.
+    given. Classes are read in all files except tests, if `torch.autograd.Function` is their only base; functions with decorators
+    that may change what is passed or returned are not compared, nor is what a `backward` takes that raises or returns only
+    `None`. A class that is applied in the `forward` or `backward` of another one is not checked: autograd does not record such
+    calls.
 
     Bad:
 

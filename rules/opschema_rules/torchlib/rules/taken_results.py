@@ -179,8 +179,8 @@ def unknown_operator(use: StrayUse) -> Iterator[Diagnostic]:
     the namespaces of the tree, so only names that differ from the name of an operator of the tree by one letter, by underscores
     between letters or by the `s` of a plural are reported, and only if the name occurs in no YAML, no string and no argument of
     a macro in C++. It is a warning if the tree uses other operators of the namespace that it does not define, and for plurals.
-    Code whose errors are caught or expected is not checked. The same goes for names after the `ops` that kernel-builder makes for
-    a kernel of the Hugging Face Hub.
+    Code whose errors are caught or expected is not checked. Names after the
+    `ops` module that kernel-builder generates for a kernel of the Hugging Face Hub are checked in the same way.
 
     Bad:
 

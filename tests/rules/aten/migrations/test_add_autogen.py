@@ -113,7 +113,7 @@ def test_what_torchgen_generates_nothing_for_is_noted() -> None:
         f"{NATIVE}:4: torchgen generates nothing for `composite`: it is CompositeImplicitAutograd and not tagged `core`",
         f"{NATIVE}:5: torchgen generates nothing for `count`: it returns no tensor",
         f"{NATIVE}:8: torchgen generates nothing for `both`: a `SymInt` is returned beside tensors",
-        f"{NATIVE}:11: torchgen generates nothing for `fill`: this is written, and the name is not that of an in-place"
+        f"{NATIVE}:11: torchgen generates nothing for `fill`: `self` is written, but the name is not that of an in-place"
         " operator",
     ]
 

@@ -160,7 +160,7 @@ def test_questions_whether_something_is_a_string_are_noted() -> None:
 )
 def test_a_default_that_is_printed_otherwise_is_noted(params: str, enum: str, *, noted: bool) -> None:
     done = migrate(enum + OP.replace("mode: Mode", params))
-    told = "Python 3.11 stores this default as 'Mode.A', which calls get that only pass later arguments"
+    told = "Python 3.11 stores this default as 'Mode.A'; calls that omit it but pass a later argument get this"
     assert [note.partition(": ")[2] for note in done.notes()] == [told] * noted
 
 
