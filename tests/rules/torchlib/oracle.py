@@ -121,6 +121,8 @@ KINDS: tuple[tuple[str, str], ...] = (
         r"Unable to cast|not an instance of 'sequence'|^Object tensor|different number of elements|to return None but it",
         "returned-value",
     ),
+    # Of a value too many torch makes what lies in its place: mostly the process dies, and sometimes it says this.
+    (r"^cannot extract \w+ from tensor with meta storage", "returned-value"),
     (r"^expected .* (but )?found|^unknown type|^!seen_default_arg|^invalid numeric|^stoll", "schema-text"),
 )
 
