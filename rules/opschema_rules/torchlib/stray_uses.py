@@ -122,8 +122,7 @@ def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[S
         for body in tree.bodies.of(file) if file is not None else ():
             for name, use in _uses(tree.bodies, body, found[path] & wrong):
                 if tree.bodies.external(body, use.name) == use.name:
-                    sure = name.partition(".")[0] not in shared and not _is_plural(name, meant[name])
-                    yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span), sure)
+                    yield _stray_use(tree, name, body, use, shared=name.partition(".")[0] in shared)
 
 
 def hub_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[StrayUse]:
@@ -143,8 +142,13 @@ def hub_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[Str
     wrong -= _written_elsewhere(project, wrong)
     for name, body, use in found:
         if name in wrong and _is_ops(tree, body, use, name) and not allows_any_error(tree.bodies, body, use.start):
-            sure = not _is_plural(name, meant[name])
-            yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span), sure)
+            yield _stray_use(tree, name, body, use, shared=False)
+
+
+def _stray_use(tree: Tree, name: str, body: Body, use: Use, *, shared: bool) -> StrayUse:
+    """Return the use of a misspelt name, whose namespace may be ``shared`` with operators that the tree does not define."""
+    meant = misspelt_names(tree)[name]
+    return StrayUse(tree, name.replace(".", "::"), meant, body.at(use.span), not shared and not _is_plural(name, meant))
 
 
 def _is_ops(tree: Tree, body: Body, use: Use, name: str) -> bool:

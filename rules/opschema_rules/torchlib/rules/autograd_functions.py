@@ -85,16 +85,7 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
     params = function.forward.params[0 if function.setup is not None else 1 :]
     if any(item.kind not in ("posonly", "normal") for item in params):
         return
-    required = sum(item.default is None for item in params)
-    wanted, said, related = (
-        required,
-        f"`forward` requires {times(required, 'argument')}",
-        _related(function.forward, "`forward`"),
-    )
-    call = _applied(function.tree).get(_key(function)) if required < len(params) else None
-    if call is not None and len(call.items) - 1 > required:
-        wanted = len(call.items) - 1
-        said, related = f"`apply` is called with {times(wanted, 'argument')}", (_called(function, call), *related)
+    wanted, said, related = _wanted(function, sum(item.default is None for item in params), len(params))
     for value in function.backward.scope.returns:
         count = _count(function.backward, value)
         if count is not None and count < wanted and not _is_left(function.backward, value):
@@ -104,6 +95,19 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
                 related=related,
                 severity=Severity.WARNING,
             )
+
+
+def _wanted(function: AutogradFunction, required: int, most: int) -> tuple[int, str, tuple[Related, ...]]:
+    """Return the least number of gradients, the reason for it, and its places: the arguments that ``forward`` requires, or those of
+    a call that passes more of ``most``.
+    """
+    related = _related(function.forward, "`forward`")
+    call = _applied(function.tree).get(_key(function)) if required < most else None
+    passed = len(call.items) - 1 if call is not None else 0
+    if call is None or passed <= required:
+        return required, f"`forward` requires {times(required, 'argument')}", related
+    called = Related(function.forward.at(call), "called here")
+    return passed, f"`apply` is called with {times(passed, 'argument')}", (called, *related)
 
 
 @cached_on_argument
@@ -125,10 +129,6 @@ def _is_false_assert(item: Statement) -> bool:
 
 def _key(function: AutogradFunction) -> tuple[str, str]:
     return function.forward.file.path, f"{function.name}.apply"
-
-
-def _called(function: AutogradFunction, call: Expr) -> Related:
-    return Related(function.forward.at(call), "called here")
 
 
 @cached_on_argument
